@@ -1,0 +1,1 @@
+//! Who a client is: passwords, SCRAM, certificates, rules; no sockets

@@ -1,0 +1,1 @@
+//! Load, and the comparison of poolers under it

@@ -1,0 +1,1 @@
+//! One client: its login, what it sends, what it relies on

@@ -1,0 +1,1 @@
+//! The admin console: commands in, tables out

@@ -1,0 +1,1 @@
+//! What clients share: databases, users, pools, limits, cancel keys

@@ -1,0 +1,1 @@
+//! One client paired with at most one server

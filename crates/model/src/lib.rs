@@ -1,0 +1,17 @@
+//! Ids, moments and plain nouns that every layer shares.
+//!
+//! Nothing here decides anything, does I/O or reads a clock.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod ids;
+mod mode;
+mod moment;
+mod refusal;
+mod table;
+
+pub use ids::{ClientId, PoolId, ServerId, WorkerId};
+pub use mode::PoolMode;
+pub use moment::Moment;
+pub use refusal::{Outcome, Refusal};
+pub use table::{Cell, Column, ColumnType, Table};

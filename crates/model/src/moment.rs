@@ -1,0 +1,39 @@
+//! Time as the pure layers see it: a number that the shell hands in.
+
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// Microseconds of a monotonic clock since the process (or the simulation) began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Later than anything that will happen; the deadline of what has none.
+    pub const NEVER: Moment = Moment(u64::MAX);
+
+    /// How long ago `earlier` was; zero if it is not in the past.
+    pub fn since(self, earlier: Moment) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+
+    /// This moment plus `span`, or [`Moment::NEVER`] for a span of zero: in the settings, 0 means off.
+    pub fn deadline(self, span: Duration) -> Moment {
+        if span.is_zero() { Moment::NEVER } else { self + span }
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Moment;
+
+    fn add(self, span: Duration) -> Moment {
+        Moment(self.0.saturating_add(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Duration> for Moment {
+    type Output = Moment;
+
+    fn sub(self, span: Duration) -> Moment {
+        Moment(self.0.saturating_sub(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
+    }
+}

@@ -1,0 +1,1 @@
+//! Which client gets which server, and when servers open and close

@@ -1,0 +1,1 @@
+//! One server connection: its login, the replies it owes, its cleaning

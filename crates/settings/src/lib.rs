@@ -1,0 +1,1 @@
+//! The settings: one table of keys, and the pgbouncer.ini that sets them

@@ -1,0 +1,1 @@
+//! Sockets, threads, TLS, clocks, files: everything that touches the world

@@ -1,0 +1,1 @@
+//! A seeded simulation of clients, servers and their misfortunes

@@ -1,0 +1,1 @@
+//! Real PostgreSQL servers, scripted clients and lying servers for tests
