@@ -1,0 +1,146 @@
+//! The keys inside the entries of `[databases]`, `[users]` and `[peers]`.
+
+use std::time::Duration;
+
+use model::PoolMode;
+
+use super::Status::Built;
+use super::Status::NotBuilt;
+use super::table;
+use crate::host::Host;
+use crate::secret::Secret;
+use crate::value::{COUNT, Kind, POOL_MODE, PORT};
+use crate::words::LoadBalance;
+
+table! {
+    /// One entry of `[databases]`. Where a field is `None`, the setting in `[pgbouncer]` holds; the order
+    /// of precedence of user, database and general settings is in [`Effective`](crate::Effective).
+    pub struct Database in DATABASE;
+
+    group "Keys in [databases]";
+
+    /// The database's name on the server. Unset: the name of the entry, or for `*` the name that the client
+    /// asked for.
+    dbname: Option<String> = Kind::Text, None, Reconnect, Built;
+
+    /// The server's host, or a list of hosts between commas. A word that begins with `/` or `@` is the
+    /// directory of a Unix socket (`@`: Linux's abstract names), one with a colon an IPv6 address. Unset: the
+    /// Unix socket in `unix_socket_dir`.
+    hosts as "host": Vec<Host> = Kind::Hosts, None, Reconnect, Built;
+
+    /// The server's port, the same for all hosts.
+    port: u16 = PORT, Some("5432"), Reconnect, Built;
+
+    /// Log in to the server as this user, whoever the client is; the entry then has one pool. Unset: as the
+    /// client's user.
+    user: Option<String> = Kind::Text, None, Reconnect, Built;
+
+    /// The password for `user`. Unset: the one in `auth_file`.
+    password: Option<Secret> = Kind::Secret, None, Reload, Built;
+
+    /// As `auth_user` in `[pgbouncer]`, for this database.
+    auth_user: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// As `auth_query` in `[pgbouncer]`, for this database.
+    auth_query: Option<String> = Kind::Text, None, Reconnect, Built;
+
+    /// As `auth_dbname` in `[pgbouncer]`, for this database.
+    auth_dbname: Option<String> = Kind::Text, None, Reconnect, Built;
+
+    /// `client_encoding` for the login to the server.
+    client_encoding: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// `datestyle` for the login to the server.
+    datestyle: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// `timezone` for the login to the server.
+    timezone: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// `application_name` for the login to the server.
+    application_name: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// Server connections in each pool of this database; 0 = no limit. Unset: `default_pool_size`.
+    pool_size: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// As `min_pool_size` in `[pgbouncer]`, for this database.
+    min_pool_size: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// As `reserve_pool_size` in `[pgbouncer]`, for this database.
+    reserve_pool_size or "reserve_pool": Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// Server connections to this database, all its pools together. 0 or unset: the general setting.
+    max_db_connections: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// Client connections to this database. 0 or unset: the general setting.
+    max_db_client_connections: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// As `pool_mode` in `[pgbouncer]`, for this database.
+    pool_mode: Option<PoolMode> = POOL_MODE, None, Reload, Built;
+
+    /// With several hosts: `round-robin` gives each new server connection to the next one, `disable` stays on
+    /// one until it fails.
+    load_balance_hosts: LoadBalance = Kind::Word(LoadBalance::NAMES), Some("round-robin"), Reconnect, Built;
+
+    /// SQL to run on each new server connection before its first use. An error in it is logged and nothing
+    /// else.
+    connect_query: Option<String> = Kind::Text, None, Reconnect, Built;
+
+    /// As `server_lifetime` in `[pgbouncer]`, for this database. 0: the general setting.
+    server_lifetime: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `query_wait_timeout` in `[pgbouncer]`, for this database; here 0 switches it off.
+    query_wait_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+}
+
+table! {
+    /// One entry of `[users]`. Where a field is `None`, the database's or the general setting holds.
+    pub struct User in USER;
+
+    group "Keys in [users]";
+
+    /// As `pool_mode` in `[pgbouncer]`, for this user's pools; goes before the database's.
+    pool_mode: Option<PoolMode> = POOL_MODE, None, Reload, Built;
+
+    /// Server connections in each pool of this user; goes before the database's.
+    pool_size: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// As `reserve_pool_size` in `[pgbouncer]`, for this user's pools; goes before the database's.
+    reserve_pool_size: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// Server connections of this user, all pools together. 0 or unset: the general setting.
+    max_user_connections: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// Client connections of this user. 0 or unset: the general setting.
+    max_user_client_connections: Option<u32> = Kind::WholeOrGeneral, None, Reload, Built;
+
+    /// As `query_timeout` in `[pgbouncer]`. 0: the general setting.
+    query_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `query_wait_timeout` in `[pgbouncer]`; goes before the database's, and 0 switches it off.
+    query_wait_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `idle_transaction_timeout` in `[pgbouncer]`. 0: the general setting.
+    idle_transaction_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `transaction_timeout` in `[pgbouncer]`. 0: the general setting.
+    transaction_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `client_idle_timeout` in `[pgbouncer]`. 0: the general setting.
+    client_idle_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+}
+
+table! {
+    /// One entry of `[peers]`: another process that cancel requests are passed on to.
+    pub struct Peer in PEER;
+
+    group "Keys in [peers]";
+
+    /// Where the peer listens; must be given.
+    host: Host = Kind::Host, None, Reload, NotBuilt;
+
+    /// The peer's port.
+    port: u16 = PORT, Some("6432"), Reload, NotBuilt;
+
+    /// Connections to the peer at once. Unset: `default_pool_size`.
+    pool_size: Option<u32> = COUNT, None, Reload, NotBuilt;
+}
