@@ -1,1 +1,51 @@
-//! One client paired with at most one server
+//! One client paired with at most one server: what becomes of every byte between the two.
+//!
+//! The link is given bytes as they arrive and says which spans of them go where; it owns no message that it
+//! only forwards. It reads no clock and no socket, and it does not know the pool: it says when it is done
+//! with its server, and whoever calls it gives that server to another.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod from_client;
+mod from_server;
+mod link;
+mod out;
+mod policy;
+mod prepared;
+pub mod unpaired;
+mod waiting;
+
+#[cfg(test)]
+mod tests;
+
+pub use link::{Granted, Link};
+pub use out::{Out, Side, Span, Tally};
+pub use policy::Policy;
+pub use progress::{Progress, Then};
+
+mod progress {
+    use model::Refusal;
+
+    /// What came of a read.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Progress {
+        /// How many of the bytes are dealt with. The rest must be given again, with more behind them.
+        pub consumed: usize,
+        /// What the caller does next.
+        pub then: Then,
+    }
+
+    /// What a link expects next from the side whose bytes it was given.
+    #[derive(Debug, PartialEq, Eq)]
+    pub enum Then {
+        /// More bytes, whenever they come.
+        Read,
+        /// No more bytes of this side until the other has sent some.
+        Wait,
+        /// The client has said goodbye, or what it sent cannot be answered in any other way.
+        Close(Option<Refusal>),
+        /// The server is at its end. `true`: the client has been told why, or is being told by the bytes
+        /// in `out`.
+        ServerGone(bool),
+    }
+}

@@ -7,11 +7,15 @@
 mod ids;
 mod mode;
 mod moment;
+pub mod parameters;
 mod refusal;
+mod statement;
 mod table;
 
 pub use ids::{ClientId, PoolId, ServerId, WorkerId};
 pub use mode::PoolMode;
 pub use moment::Moment;
+pub use parameters::Parameters;
 pub use refusal::{Outcome, Refusal};
+pub use statement::{Statement, Statements};
 pub use table::{Cell, Column, ColumnType, Table};

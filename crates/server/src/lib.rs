@@ -1,1 +1,16 @@
-//! One server connection: its login, the replies it owes, its cleaning
+//! One server connection: its login, the replies it owes, what it has prepared and set.
+//!
+//! It never knows a client, a pool, the settings or a socket.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod ledger;
+pub mod login;
+pub mod prepared;
+mod server;
+
+#[cfg(test)]
+mod tests;
+
+pub use ledger::{Entry, Instead, Ledger, Made, Marks, Owed};
+pub use server::{Broken, Server, UnnamedOf};

@@ -1,1 +1,42 @@
-//! A lexer of SQL that knows just enough to see what a statement does to a session
+//! A lexer of SQL that knows just enough to see what a statement does to a session.
+//!
+//! It never guesses: what it does not recognise for certain, it does not recognise.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod lexer;
+
+#[cfg(test)]
+mod tests;
+
+use lexer::{Lexer, Token};
+
+/// The name in a statement that is exactly `DEALLOCATE [PREPARE] name`, folded as PostgreSQL folds it.
+///
+/// `DEALLOCATE ALL` names nothing; a string of several statements is not taken apart.
+pub fn deallocated_name(text: &[u8]) -> Option<Vec<u8>> {
+    // The cheapest test first: nearly no statement begins with this letter.
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    if !matches!(first, b'd' | b'D' | b'-' | b'/') {
+        return None;
+    }
+    let mut lexer = Lexer::new(text);
+    if !lexer.next()?.is_word("deallocate") {
+        return None;
+    }
+    let mut token = lexer.next()?;
+    let mut after = lexer.next();
+    if token.is_word("prepare") && !matches!(after, None | Some(Token::Semicolon)) {
+        token = after?;
+        after = lexer.next();
+    }
+    let name = match token {
+        Token::Word(word) if word == b"all" => return None,
+        Token::Word(name) | Token::Quoted(name) => name,
+        Token::Semicolon | Token::Other => return None,
+    };
+    while after == Some(Token::Semicolon) {
+        after = lexer.next();
+    }
+    after.is_none().then_some(name)
+}

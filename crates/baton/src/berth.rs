@@ -1,0 +1,109 @@
+//! Where a server connection lies while no client has it, and where its socket's edges are noted.
+
+use crate::sync::{Mutex, lock};
+
+/// Who has a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder<C> {
+    /// It is moored and free for the pool to give away.
+    Pool,
+    /// It is being cleaned, checked or looked at by whoever took it.
+    Keeper,
+    /// This client.
+    Client(C),
+    /// It is closed.
+    Nobody,
+}
+
+/// What to do about an edge of the server's socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News<C> {
+    /// Tell this client's session.
+    Client(C),
+    /// It lies idle: ask the pool for it, then look.
+    Idle,
+    /// It is being kept: take it if it is moored, then look.
+    Kept,
+    /// Nothing.
+    Gone,
+}
+
+#[derive(Debug)]
+struct State<C, S> {
+    holder: Holder<C>,
+    moored: Option<S>,
+    edge: bool,
+}
+
+/// The place of one server connection.
+#[derive(Debug)]
+pub struct Berth<C, S> {
+    state: Mutex<State<C, S>>,
+}
+
+impl<C: Clone, S> Berth<C, S> {
+    /// A berth with a server that its maker keeps for now.
+    pub fn new(server: S) -> Berth<C, S> {
+        Berth { state: Mutex::new(State { holder: Holder::Keeper, moored: Some(server), edge: false }) }
+    }
+
+    /// The socket has an edge: notes it and says whom to tell.
+    pub fn edge(&self) -> News<C> {
+        let mut state = lock(&self.state);
+        state.edge = true;
+        match &state.holder {
+            Holder::Pool => News::Idle,
+            Holder::Keeper => News::Kept,
+            Holder::Client(client) => News::Client(client.clone()),
+            Holder::Nobody => News::Gone,
+        }
+    }
+
+    /// Takes note of an edge, if there was one: the caller will read until there is nothing more.
+    pub fn take_edge(&self) -> bool {
+        std::mem::take(&mut lock(&self.state).edge)
+    }
+
+    /// Lays a server down, for the pool or to be kept. True if an edge came that nobody has looked at: then
+    /// whoever lays it down must see to it.
+    #[must_use]
+    pub fn moor(&self, server: S, holder: Holder<C>) -> bool {
+        let mut state = lock(&self.state);
+        debug_assert!(state.moored.is_none());
+        state.moored = Some(server);
+        state.holder = holder;
+        state.edge
+    }
+
+    /// Takes the server for a client. The second value is whether an edge came that nobody has looked at.
+    ///
+    /// Only for whom the pool has granted it; `None` if it is not there, which would be a fault of ours.
+    pub fn take_for(&self, client: C) -> Option<(S, bool)> {
+        let mut state = lock(&self.state);
+        let server = state.moored.take()?;
+        state.holder = Holder::Client(client);
+        Some((server, std::mem::take(&mut state.edge)))
+    }
+
+    /// Takes the server to look after it. `None` if somebody else has it: then that one will see the edge.
+    pub fn take_to_keep(&self) -> Option<S> {
+        let mut state = lock(&self.state);
+        let server = state.moored.take()?;
+        state.holder = Holder::Keeper;
+        state.edge = false;
+        Some(server)
+    }
+
+    /// The server is no longer anybody's: it is closed.
+    pub fn vacate(&self) {
+        let mut state = lock(&self.state);
+        state.holder = Holder::Nobody;
+        state.moored = None;
+    }
+
+    /// Looks at the server while it is moored.
+    pub fn look<T>(&self, look: impl FnOnce(&Holder<C>, Option<&S>) -> T) -> T {
+        let state = lock(&self.state);
+        look(&state.holder, state.moored.as_ref())
+    }
+}

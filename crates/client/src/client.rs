@@ -1,0 +1,133 @@
+//! One client after its login: what it is in the middle of sending, and what it relies on.
+//!
+//! It does not know which server it has, or whether it has one.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use model::{ClientId, Parameters, Statement};
+
+use crate::names::Names;
+
+/// What becomes of the rest of a message whose beginning is dealt with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rest {
+    /// It goes to the server.
+    #[default]
+    Forward,
+    /// It goes nowhere.
+    Discard,
+}
+
+/// A client's unnamed statement, kept because it outlives the lease of the server that parsed it.
+#[derive(Debug)]
+pub struct Unnamed {
+    /// Which of the client's unnamed statements this is.
+    pub serial: u32,
+    /// The body of its Parse after the name.
+    pub rest: Box<[u8]>,
+}
+
+/// The state of one client.
+#[derive(Debug)]
+pub struct Client {
+    /// Its name in logs and tables.
+    pub id: ClientId,
+    /// The settings it relies on.
+    pub parameters: Arc<Parameters>,
+    /// Bytes of the message it is sending that are still to come.
+    pub sending: u64,
+    /// What becomes of them.
+    pub rest: Rest,
+    names: Option<Box<Names>>,
+    /// Names of Parses that were made to fail, in order, for the words of the errors to come.
+    #[expect(clippy::box_collection, reason = "nearly every client has none, and a record must be small")]
+    misused: Option<Box<VecDeque<Box<[u8]>>>>,
+    /// Its unnamed statement, where it may be needed on another server.
+    pub unnamed: Option<Box<Unnamed>>,
+    /// How many unnamed statements it has parsed.
+    pub unnamed_serial: u32,
+}
+
+impl Client {
+    /// A client that has just logged in.
+    pub fn new(id: ClientId, parameters: Arc<Parameters>) -> Client {
+        Client {
+            id,
+            parameters,
+            sending: 0,
+            rest: Rest::Forward,
+            names: None,
+            misused: None,
+            unnamed: None,
+            unnamed_serial: 0,
+        }
+    }
+
+    /// The statement that it calls `name`.
+    pub fn statement(&self, name: &[u8]) -> Option<&Arc<Statement>> {
+        self.names.as_ref()?.find(name)
+    }
+
+    /// How many named statements it has.
+    pub fn statement_count(&self) -> usize {
+        self.names.as_ref().map_or(0, |names| names.len())
+    }
+
+    /// What its named statements keep alive, in bytes.
+    pub fn statement_bytes(&self) -> usize {
+        self.names.as_ref().map_or(0, |names| names.bytes())
+    }
+
+    /// Its names, to be changed.
+    pub fn names(&mut self) -> &mut Names {
+        self.names.get_or_insert_default()
+    }
+
+    /// The oldest change of a name was answered.
+    pub fn settle_name(&mut self) {
+        if let Some(names) = &mut self.names {
+            names.settle();
+        }
+    }
+
+    /// The oldest changes of names will never be answered.
+    pub fn undo_names(&mut self, count: usize) {
+        if let Some(names) = self.names.as_mut().filter(|_| count > 0) {
+            names.undo(count);
+        }
+    }
+
+    /// A Parse of a name in use was made to fail.
+    pub fn push_misused(&mut self, name: &[u8]) {
+        self.misused.get_or_insert_default().push_back(name.into());
+    }
+
+    /// The name of the oldest such Parse that has not been told.
+    pub fn take_misused(&mut self) -> Box<[u8]> {
+        let Some(names) = &mut self.misused else { return Box::default() };
+        let name = names.pop_front().unwrap_or_default();
+        if names.is_empty() {
+            self.misused = None;
+        }
+        name
+    }
+
+    /// All statements are gone on the server: named and unnamed.
+    pub fn clear_names(&mut self) {
+        self.unnamed = None;
+        if let Some(names) = &mut self.names {
+            names.clear();
+            if names.is_empty() {
+                self.names = None;
+            }
+        }
+    }
+
+    /// A parameter was reported while the client had the server: the client relies on it from now on.
+    pub fn set_parameter(&mut self, name: &[u8], value: &[u8]) {
+        if self.parameters.value(name) != Some(value) {
+            Arc::make_mut(&mut self.parameters).set(name, value, true);
+        }
+    }
+}

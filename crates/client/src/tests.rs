@@ -1,0 +1,1 @@
+//! Names of statements, settled and undone.

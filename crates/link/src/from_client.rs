@@ -1,0 +1,268 @@
+//! What becomes of each message of the client.
+//!
+//! Decided from its header where that is enough. A small message is forwarded only when it is whole, so that
+//! a client which stops in the middle holds no server; a large one streams.
+
+use std::borrow::Cow;
+
+use client::{Client, Rest};
+use model::{Moment, Refusal, Statements};
+use server::ledger::OWED_MAX;
+use server::{Entry, Owed, Server};
+use wire::Header;
+use wire::client::{Target, tag};
+
+use crate::link::Link;
+use crate::out::Out;
+use crate::policy::Policy;
+use crate::progress::{Progress, Then};
+
+/// Messages up to this size, in bytes, are forwarded only when whole.
+const WHOLE_BYTES_MAX: u64 = 16 << 10;
+/// A Bind whose two names are not found within this many bytes is refused.
+const NAMES_BYTES_MAX: usize = 64 << 10;
+
+/// A message that begins at `at` in the bytes given.
+#[derive(Clone, Copy)]
+pub(crate) struct Message<'a> {
+    pub(crate) header: Header,
+    pub(crate) at: usize,
+    /// What of its body is here.
+    pub(crate) body: &'a [u8],
+    pub(crate) is_whole: bool,
+    /// The type of the message behind it, if that is here too.
+    pub(crate) next: Option<u8>,
+}
+
+/// What a message comes to.
+pub(crate) enum Step {
+    /// The message is dealt with as far as it is here.
+    Done,
+    /// More of it is needed first.
+    More,
+    /// The session ends.
+    Close(Option<Refusal>),
+}
+
+/// Both sides of a link that has a server, borrowed for the length of one call.
+pub(crate) struct Pair<'a> {
+    pub(crate) client: &'a mut Client,
+    pub(crate) server: &'a mut Server,
+    pub(crate) policy: &'a Policy,
+    pub(crate) statements: &'a Statements,
+    pub(crate) out: &'a mut Out,
+}
+
+impl Link {
+    /// Bytes from the client, behind what an earlier call left. Only when `wants_client_bytes`.
+    pub fn on_client(&mut self, now: Moment, input: &[u8], out: &mut Out) -> Progress {
+        let Some(server) = self.server.as_deref_mut() else {
+            return Progress { consumed: 0, then: Then::Wait };
+        };
+        let mut pair = Pair {
+            client: &mut self.client,
+            server,
+            policy: &self.policy,
+            statements: &self.statements,
+            out,
+        };
+        let progress = pair.run(input);
+        if self.query_since == Moment::NEVER && !pair.server.is_quiet() {
+            self.query_since = now;
+            if pair.server.status == wire::server::TransactionStatus::Idle {
+                self.transaction_since = now;
+            }
+        }
+        self.quiet_since = now;
+        progress
+    }
+
+    /// Bytes from a client that has no server and may need none: it hung up, or is saying goodbye.
+    ///
+    /// `Then::Read` with nothing consumed means that a server is needed.
+    pub fn on_client_alone(&mut self, input: &[u8]) -> Progress {
+        let mut at = 0;
+        loop {
+            let Some(header) = Header::peek(&input[at..]) else {
+                return Progress { consumed: at, then: Then::Read };
+            };
+            if let Err(fault) = header.check_client() {
+                return Progress { consumed: at, then: Then::Close(Some(violation(fault.to_string()))) };
+            }
+            match header.tag {
+                tag::TERMINATE => return Progress { consumed: input.len(), then: Then::Close(None) },
+                tag::COPY_DATA | tag::COPY_DONE | tag::COPY_FAIL
+                    if header.total() <= (input.len() - at) as u64 =>
+                {
+                    at += header.total() as usize;
+                }
+                _ => return Progress { consumed: at, then: Then::Read },
+            }
+        }
+    }
+}
+
+impl Pair<'_> {
+    fn run(&mut self, input: &[u8]) -> Progress {
+        let mut at = 0;
+        let then = loop {
+            if self.client.sending > 0 {
+                at = self.go_on(input, at);
+            }
+            if self.server.ledger.len() >= OWED_MAX {
+                break Then::Wait;
+            }
+            let Some(header) = Header::peek(&input[at..]) else { break Then::Read };
+            if let Err(fault) = header.check_client() {
+                break Then::Close(Some(violation(fault.to_string())));
+            }
+            let here = &input[at..];
+            let is_whole = header.total() <= here.len() as u64;
+            if !is_whole && header.total() <= WHOLE_BYTES_MAX {
+                break Then::Read;
+            }
+            let end = if is_whole { header.total() as usize } else { here.len() };
+            let message = Message { header, at, body: &here[5..end], is_whole, next: here.get(end).copied() };
+            match self.message(message) {
+                Step::Done => at += end,
+                Step::More => break Then::Read,
+                Step::Close(refusal) => break Then::Close(refusal),
+            }
+        };
+        self.emit_made();
+        Progress { consumed: at, then }
+    }
+
+    /// The next piece of a message that began in an earlier call.
+    fn go_on(&mut self, input: &[u8], at: usize) -> usize {
+        let take = self.client.sending.min((input.len() - at) as u64) as usize;
+        self.client.sending -= take as u64;
+        if self.client.rest == Rest::Forward {
+            self.server.sending = self.client.sending;
+            self.out.to_server.input(at, at + take);
+        }
+        at + take
+    }
+
+    fn message(&mut self, message: Message<'_>) -> Step {
+        match message.header.tag {
+            tag::QUERY => return self.query(message),
+            tag::PARSE => return self.parse(message),
+            tag::BIND => return self.bind(message),
+            tag::DESCRIBE | tag::CLOSE => return self.target(message),
+            tag::EXECUTE => self.pass(message, Some(Owed::Execute)),
+            tag::SYNC => self.pass(message, Some(Owed::Sync)),
+            tag::FLUSH => self.pass(message, None),
+            tag::FUNCTION_CALL => {
+                self.server.soiled = true;
+                self.pass(message, Some(Owed::FunctionCall));
+            }
+            tag::COPY_DATA | tag::COPY_DONE | tag::COPY_FAIL => {
+                // Outside a COPY the server would ignore these: so a late one needs no server at all.
+                if self.server.ledger.is_empty() && !self.policy.dedicated {
+                    self.discard(message);
+                } else {
+                    self.pass(message, None);
+                }
+            }
+            tag::TERMINATE => return Step::Close(None),
+            _ => return Step::Close(Some(violation("unexpected message type after login"))),
+        }
+        Step::Done
+    }
+
+    fn query(&mut self, message: Message<'_>) -> Step {
+        if self.policy.disable_pqexec {
+            return Step::Close(Some(Refusal::PqExecDisallowed));
+        }
+        self.server.soiled = true;
+        if !self.server.ledger.is_skipping() {
+            // A simple query destroys the unnamed statement.
+            self.client.unnamed = None;
+            self.server.unnamed = None;
+            if self.policy.maps_statements() && message.is_whole && self.client.statement_count() > 0 {
+                self.deallocate(message);
+            }
+        }
+        self.pass(message, Some(Owed::Query));
+        Step::Done
+    }
+
+    fn target(&mut self, message: Message<'_>) -> Step {
+        if !message.is_whole {
+            return Step::More;
+        }
+        let Ok((target, name)) = wire::client::target(message.body) else {
+            let text = if message.header.tag == tag::CLOSE {
+                "broken Close packet"
+            } else {
+                "broken Describe packet"
+            };
+            return Step::Close(Some(violation(text)));
+        };
+        let is_statement = target == Target::Statement;
+        if is_statement && self.policy.maps_statements() && !self.server.ledger.is_skipping() {
+            return if message.header.tag == tag::CLOSE {
+                self.close_statement(message, name)
+            } else {
+                self.describe_statement(message, name)
+            };
+        }
+        self.pass(message, Some(target_owed(message.header.tag, is_statement)));
+        Step::Done
+    }
+
+    /// Forwards a message as it is, as far as it is here.
+    pub(crate) fn pass(&mut self, message: Message<'_>, owed: Option<Owed>) {
+        if let Some(owed) = owed {
+            self.server.ledger.push(Entry::client(owed));
+        }
+        self.forward(message, 0);
+    }
+
+    /// Forwards a message without its first `skip` bytes of header and body.
+    pub(crate) fn forward(&mut self, message: Message<'_>, skip: usize) {
+        let end = message.at + 5 + message.body.len();
+        self.out.to_server.input(message.at + skip, end);
+        self.client.sending = message.header.total() - (end - message.at) as u64;
+        self.client.rest = Rest::Forward;
+        self.server.sending = self.client.sending;
+    }
+
+    /// Takes a message away from the stream.
+    pub(crate) fn discard(&mut self, message: Message<'_>) {
+        self.client.sending = message.header.body() - message.body.len() as u64;
+        self.client.rest = Rest::Discard;
+    }
+
+    /// Writes the replies of our own whose turn has come.
+    pub(crate) fn emit_made(&mut self) {
+        while let Some((made, entry)) = self.server.ledger.pop_made() {
+            let bytes = match made {
+                server::Made::ParseComplete => wire::encode::PARSE_COMPLETE,
+                server::Made::CloseComplete => wire::encode::CLOSE_COMPLETE,
+            };
+            self.out.to_client.make(|out| out.extend_from_slice(&bytes));
+            if entry.marks.client_name {
+                self.client.settle_name();
+            }
+        }
+    }
+}
+
+/// Whether more of a Bind should be waited for to see its names.
+pub(crate) fn may_grow(message: Message<'_>) -> bool {
+    !message.is_whole && message.body.len() < NAMES_BYTES_MAX
+}
+
+pub(crate) fn target_owed(tag_byte: u8, is_statement: bool) -> Owed {
+    match (tag_byte, is_statement) {
+        (tag::CLOSE, _) => Owed::Close,
+        (_, true) => Owed::DescribeStatement,
+        (_, false) => Owed::DescribePortal,
+    }
+}
+
+pub(crate) fn violation(text: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::ProtocolViolation(text.into())
+}

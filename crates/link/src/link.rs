@@ -1,0 +1,228 @@
+//! The pair itself: who is in it, what it waits for, and when the server is free.
+//!
+//! Call order. `granted` gives it a server; if it answers [`Granted::Preparing`], the client's bytes wait
+//! until `wants_client_bytes`. Then `on_client` and `on_server` are called with whatever arrives, in any
+//! order; after each call the spans in `out` are written, and `release_due` says whether `release` is next.
+//! Whatever ends the client, `take_server` comes last, and [`crate::unpaired`] deals with what it gives.
+
+use std::sync::Arc;
+
+use client::Client;
+use model::{Moment, PoolMode, Refusal, Statements};
+use server::{Entry, Owed, Server};
+use wire::server::TransactionStatus;
+
+use crate::out::Out;
+use crate::policy::Policy;
+
+/// What a link makes of the server that it was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// The client's bytes may follow at once.
+    Ready,
+    /// Bytes of our own go first, and the client's wait for their answer.
+    Preparing,
+}
+
+/// One client and at most one server.
+#[derive(Debug)]
+pub struct Link {
+    /// The client's side.
+    pub client: Client,
+    pub(crate) server: Option<Box<Server>>,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) statements: Arc<Statements>,
+    /// Our own messages must be answered before the client's may follow.
+    pub(crate) preparing: bool,
+    /// The preparation sets what the client relies on.
+    pub(crate) carrying: bool,
+    pub(crate) query_since: Moment,
+    pub(crate) transaction_since: Moment,
+    /// When the client or the server last said something that counts for a limit of idleness.
+    pub(crate) quiet_since: Moment,
+}
+
+impl Link {
+    /// A link without a server.
+    pub fn new(client: Client, policy: Arc<Policy>, statements: Arc<Statements>, now: Moment) -> Link {
+        Link {
+            client,
+            server: None,
+            policy,
+            statements,
+            preparing: false,
+            carrying: false,
+            query_since: Moment::NEVER,
+            transaction_since: Moment::NEVER,
+            quiet_since: now,
+        }
+    }
+
+    /// The server, if it has one.
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_deref()
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Arc<Policy> {
+        &self.policy
+    }
+
+    /// Replaces the policy after a reload. A mode that changed holds from the next server on.
+    pub fn set_policy(&mut self, policy: Arc<Policy>) {
+        self.policy = policy;
+    }
+
+    /// The pool gives a server. `check`: it was idle for long and must show that it lives.
+    pub fn granted(&mut self, now: Moment, mut server: Box<Server>, check: bool, out: &mut Out) -> Granted {
+        debug_assert!(self.server.is_none() && server.is_shareable());
+        server.requested_at = now;
+        self.transaction_since = now;
+        if check && let Some(text) = &self.policy.check_query {
+            server.ledger.push(Entry::ours(Owed::Query));
+            out.to_server.make(|bytes| wire::encode::query(bytes, text));
+        }
+        self.carrying = !Arc::ptr_eq(&self.client.parameters, &server.parameters)
+            && self.carry_parameters(&mut server, out);
+        self.preparing = !server.ledger.is_empty();
+        self.server = Some(server);
+        if self.preparing { Granted::Preparing } else { Granted::Ready }
+    }
+
+    /// Sets on the server what the client relies on, in one message, and resets what it does not know of.
+    /// False if there is nothing to do.
+    fn carry_parameters(&mut self, server: &mut Server, out: &mut Out) -> bool {
+        let difference = model::parameters::difference(&self.client.parameters, &server.parameters);
+        if difference.is_empty() {
+            return false;
+        }
+        let text = carry_query(&difference);
+        let mut parameters = (*server.parameters).clone();
+        for (name, value) in &difference.set {
+            parameters.set(name, value, false);
+        }
+        for name in &difference.reset {
+            parameters.remove(name);
+        }
+        server.ledger.push(Entry::ours(Owed::Query));
+        out.to_server.make(|bytes| wire::encode::query(bytes, &text));
+        server.parameters = Arc::new(parameters);
+        true
+    }
+
+    /// Whether the preparation under way sets what the client relies on, and does not only check the server.
+    pub fn has_carried(&self) -> bool {
+        self.preparing && self.carrying
+    }
+
+    /// Whether the client's bytes may be read now.
+    pub fn wants_client_bytes(&self) -> bool {
+        self.server.is_some() && !self.preparing
+    }
+
+    /// Whether the client is in the middle of a message that already went to the server.
+    pub fn is_mid_message(&self) -> bool {
+        self.client.sending > 0
+    }
+
+    /// Whether the server is free for another client.
+    pub fn release_due(&self) -> bool {
+        self.policy.mode != PoolMode::Session
+            && !self.policy.dedicated
+            && self.client.sending == 0
+            && self.server.as_ref().is_some_and(|server| server.is_shareable())
+    }
+
+    /// Gives the server back. Only when `release_due`, or when the client is gone.
+    pub fn take_server(&mut self, now: Moment) -> Option<Box<Server>> {
+        self.preparing = false;
+        self.quiet_since = now;
+        self.query_since = Moment::NEVER;
+        self.transaction_since = Moment::NEVER;
+        let server = self.server.take()?;
+        // Sides that agree share one set, so that the next comparison is one of pointers.
+        if !Arc::ptr_eq(&self.client.parameters, &server.parameters)
+            && *self.client.parameters == *server.parameters
+        {
+            self.client.parameters = Arc::clone(&server.parameters);
+        }
+        Some(server)
+    }
+
+    /// The moment at which `on_timeout` has something to say, as things stand.
+    pub fn poll_timeout(&self) -> Moment {
+        let policy = &self.policy;
+        let Some(server) = &self.server else {
+            return self.quiet_since.deadline(policy.client_idle_timeout);
+        };
+        let query = if self.query_since == Moment::NEVER {
+            Moment::NEVER
+        } else {
+            self.query_since.deadline(policy.query_timeout)
+        };
+        let in_transaction = server.status != TransactionStatus::Idle;
+        let idle = if in_transaction && server.ledger.is_empty() {
+            self.quiet_since.deadline(policy.idle_transaction_timeout)
+        } else {
+            Moment::NEVER
+        };
+        let transaction = if in_transaction || self.query_since != Moment::NEVER {
+            self.transaction_since.deadline(policy.transaction_timeout)
+        } else {
+            Moment::NEVER
+        };
+        query.min(idle).min(transaction)
+    }
+
+    /// What limit is passed, if one is.
+    pub fn on_timeout(&self, now: Moment) -> Option<Refusal> {
+        if now < self.poll_timeout() {
+            return None;
+        }
+        let policy = &self.policy;
+        let Some(server) = &self.server else { return Some(Refusal::ClientIdleTimeout) };
+        if self.query_since != Moment::NEVER && self.query_since.deadline(policy.query_timeout) <= now {
+            Some(Refusal::QueryTimeout)
+        } else if server.ledger.is_empty()
+            && self.quiet_since.deadline(policy.idle_transaction_timeout) <= now
+        {
+            Some(Refusal::IdleTransactionTimeout)
+        } else {
+            Some(Refusal::TransactionTimeout)
+        }
+    }
+}
+
+/// One simple query that sets and resets. `set_config` takes a value as `SHOW` gives it, where `SET` would
+/// quote a list such as search_path as one name; `E''` reads alike under either way to treat a backslash.
+fn carry_query(difference: &model::parameters::Difference<'_>) -> Vec<u8> {
+    let mut text = Vec::with_capacity(64);
+    for name in &difference.reset {
+        text.extend_from_slice(b"RESET ");
+        quote(&mut text, name, b'"');
+        text.push(b';');
+    }
+    for (index, (name, value)) in difference.set.iter().enumerate() {
+        text.extend_from_slice(if index == 0 {
+            b"SELECT pg_catalog.set_config(E"
+        } else {
+            b",pg_catalog.set_config(E"
+        });
+        quote(&mut text, name, b'\'');
+        text.extend_from_slice(b",E");
+        quote(&mut text, value, b'\'');
+        text.extend_from_slice(b",false)");
+    }
+    text
+}
+
+fn quote(text: &mut Vec<u8>, word: &[u8], mark: u8) {
+    text.push(mark);
+    for &byte in word {
+        if byte == mark || (byte == b'\\' && mark == b'\'') {
+            text.push(byte);
+        }
+        text.push(byte);
+    }
+    text.push(mark);
+}

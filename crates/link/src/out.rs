@@ -1,0 +1,120 @@
+//! What a link wants written: spans of the bytes it was given, and bytes that it made.
+
+use std::time::Duration;
+
+/// Bytes for both sides, and what is to be counted. Kept by the caller and used again for every read.
+#[derive(Debug, Default)]
+pub struct Out {
+    /// For the server.
+    pub to_server: Side,
+    /// For the client.
+    pub to_client: Side,
+    /// For the statistics.
+    pub tally: Tally,
+}
+
+impl Out {
+    /// Forgets everything; keeps the room, unless something large took a lot of it.
+    pub fn clear(&mut self) {
+        self.to_server.clear();
+        self.to_client.clear();
+        self.tally = Tally::default();
+    }
+}
+
+/// A piece of what is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// From here to there in the bytes that were given.
+    Input(usize, usize),
+    /// From here to there in [`Side::made`].
+    Made(usize, usize),
+}
+
+/// What one side is to be sent, in order.
+#[derive(Debug, Default)]
+pub struct Side {
+    spans: Vec<Span>,
+    /// The bytes that `Made` spans name.
+    pub made: Vec<u8>,
+}
+
+/// More room than this is given back after use, in bytes.
+const KEEP_BYTES_MAX: usize = 64 << 10;
+
+impl Side {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The pieces, in order. None is empty; neighbours are one.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// The bytes of a span.
+    pub fn bytes<'a>(&'a self, input: &'a [u8], span: Span) -> &'a [u8] {
+        match span {
+            Span::Input(from, to) => &input[from..to],
+            Span::Made(from, to) => &self.made[from..to],
+        }
+    }
+
+    /// Forwards a piece of what was given.
+    #[inline]
+    pub(crate) fn input(&mut self, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        if let Some(Span::Input(_, end)) = self.spans.last_mut()
+            && *end == from
+        {
+            *end = to;
+            return;
+        }
+        self.spans.push(Span::Input(from, to));
+    }
+
+    /// Writes bytes of our own; gives back what the writer says.
+    pub(crate) fn make<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let from = self.made.len();
+        let result = write(&mut self.made);
+        let to = self.made.len();
+        if from != to {
+            if let Some(Span::Made(_, end)) = self.spans.last_mut() {
+                *end = to;
+            } else {
+                self.spans.push(Span::Made(from, to));
+            }
+        }
+        result
+    }
+
+    fn clear(&mut self) {
+        self.spans.clear();
+        self.made.clear();
+        if self.made.capacity() > KEEP_BYTES_MAX {
+            self.made = Vec::new();
+        }
+    }
+}
+
+/// What happened during one call, for whoever keeps the statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Queries that ended.
+    pub queries: u32,
+    /// Transactions that ended.
+    pub transactions: u32,
+    /// How long the queries took.
+    pub query_time: Duration,
+    /// How long the transactions took.
+    pub transaction_time: Duration,
+    /// Named statements that clients parsed.
+    pub client_parses: u32,
+    /// Named statements that a server was sent.
+    pub server_parses: u32,
+    /// Binds of named statements.
+    pub binds: u32,
+}

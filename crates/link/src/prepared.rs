@@ -1,0 +1,249 @@
+//! Prepared statements in transaction mode: names are the client's, statements are shared.
+//!
+//! Where PostgreSQL would raise an error about a name, the server is made to raise it, so that it aborts the
+//! transaction and skips to the Sync just as it would for a client of its own; only the words are ours.
+
+use std::sync::Arc;
+
+use client::Unnamed;
+use model::{Refusal, Statement};
+use server::{Entry, Instead, Made, Marks, Owed, UnnamedOf};
+use wire::client::{BindHead, Parse, tag};
+use wire::encode;
+use wire::server::TransactionStatus;
+
+use crate::from_client::{Message, Pair, Step, may_grow, target_owed, violation};
+
+/// Every name that a server knows a statement by begins so; no client may say such a name to it.
+const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
+/// A name that no server has: binding it raises the error whose words are then replaced.
+const NOBODY: &[u8] = b"howdah_0";
+/// What of an unnamed statement is kept for another server, in bytes; a larger one lives on one server.
+const UNNAMED_BYTES_MAX: usize = 1 << 20;
+
+impl Pair<'_> {
+    pub(crate) fn parse(&mut self, message: Message<'_>) -> Step {
+        self.server.soiled = true;
+        if !self.policy.maps_statements() || self.server.ledger.is_skipping() {
+            self.pass(message, Some(Owed::Parse));
+            return Step::Done;
+        }
+        match message.body.first() {
+            Some(0) => self.parse_unnamed(message),
+            Some(_) => self.parse_named(message),
+            None => Step::Close(Some(violation("broken Parse packet"))),
+        }
+    }
+
+    fn parse_unnamed(&mut self, message: Message<'_>) -> Step {
+        self.client.unnamed_serial = self.client.unnamed_serial.wrapping_add(1);
+        let serial = self.client.unnamed_serial;
+        // Bound at once, as most drivers do, it is never asked for again; else it must outlive this lease.
+        let is_bound_at_once = message.next == Some(tag::BIND);
+        self.client.unnamed = None;
+        if message.is_whole && !is_bound_at_once && message.body.len() <= UNNAMED_BYTES_MAX {
+            let rest = message.body[1..].into();
+            self.client.unnamed = Some(Box::new(Unnamed { serial, rest }));
+        }
+        self.server.unnamed = Some(UnnamedOf { client: self.client.id, serial });
+        self.pass(message, Some(Owed::Parse));
+        Step::Done
+    }
+
+    fn parse_named(&mut self, message: Message<'_>) -> Step {
+        if message.header.body() > self.policy.statement_bytes_max {
+            return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
+        }
+        if !message.is_whole {
+            return Step::More;
+        }
+        let Ok(parse) = Parse::read(message.body) else {
+            return Step::Close(Some(violation("broken Parse packet")));
+        };
+        self.out.tally.client_parses += 1;
+        if self.client.statement(parse.name).is_some() {
+            if self.policy.misuse_closes {
+                return Step::Close(Some(violation("prepared statement name is already in use")));
+            }
+            self.client.push_misused(parse.name);
+            return self.refuse_in_place(message, Owed::Bind, Instead::DuplicateStatement);
+        }
+        if self.client.statement_bytes() > self.policy.client_statement_bytes_max {
+            return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
+        }
+        let statement = self.statements.intern(parse.rest);
+        self.client.names().insert(parse.name, Arc::clone(&statement));
+        let client_name = true;
+        // In a failed transaction PostgreSQL refuses every Parse; let it.
+        if self.server.status != TransactionStatus::Failed && self.server.prepared.touch(statement.id) {
+            let marks = Marks { client_name, ..Marks::default() };
+            self.server.ledger.push(Entry { owed: Owed::Ours(Made::ParseComplete), swallow: false, marks });
+        } else {
+            self.send_parse(&statement, false, client_name);
+        }
+        self.discard(message);
+        Step::Done
+    }
+
+    /// Sends a Parse under the server's name, and a Close for what must go to make room for it.
+    fn send_parse(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
+        let name = statement.server_name();
+        self.out.to_server.make(|bytes| encode::parse(bytes, name.as_bytes(), &statement.rest));
+        self.out.tally.server_parses += 1;
+        let fresh = !self.server.prepared.touch(statement.id);
+        let marks = Marks { client_name, statement: fresh.then_some(statement.id), refusal: None };
+        self.server.ledger.push(Entry { owed: Owed::Parse, swallow, marks });
+        if fresh {
+            self.server.prepared.insert(Arc::clone(statement));
+        }
+        while let Some(evicted) = self.server.prepared.evict(self.policy.prepared_max) {
+            let name = evicted.server_name();
+            self.out.to_server.make(|bytes| encode::target(bytes, tag::CLOSE, b'S', name.as_bytes()));
+            let marks = Marks { statement: Some(evicted.id), ..Marks::default() };
+            self.server.ledger.push(Entry { owed: Owed::Close, swallow: true, marks });
+        }
+    }
+
+    pub(crate) fn bind(&mut self, message: Message<'_>) -> Step {
+        if !self.policy.maps_statements() || self.server.ledger.is_skipping() {
+            self.pass(message, Some(Owed::Bind));
+            return Step::Done;
+        }
+        let Some(head) = BindHead::peek(message.body) else {
+            return if may_grow(message) {
+                Step::More
+            } else {
+                Step::Close(Some(violation("broken Bind packet")))
+            };
+        };
+        if head.statement.is_empty() {
+            return self.use_unnamed(message, Owed::Bind);
+        }
+        self.out.tally.binds += 1;
+        let Some(statement) = self.client.statement(head.statement).cloned() else {
+            return self.use_unknown(message, head.statement, Owed::Bind);
+        };
+        let name = statement.server_name();
+        let Some(length) = renamed_length(message, head.statement, &name) else {
+            return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
+        };
+        self.ensure_prepared(&statement);
+        self.server.ledger.push(Entry::client(Owed::Bind));
+        self.out.to_server.make(|bytes| {
+            bytes.push(tag::BIND);
+            bytes.extend_from_slice(&length.to_be_bytes());
+            encode::cstr(bytes, head.portal);
+            encode::cstr(bytes, name.as_bytes());
+        });
+        self.forward(message, 5 + head.size());
+        Step::Done
+    }
+
+    fn ensure_prepared(&mut self, statement: &Arc<Statement>) {
+        if !self.server.prepared.touch(statement.id) {
+            self.send_parse(statement, true, false);
+        }
+    }
+
+    pub(crate) fn describe_statement(&mut self, message: Message<'_>, name: &[u8]) -> Step {
+        if name.is_empty() {
+            return self.use_unnamed(message, Owed::DescribeStatement);
+        }
+        let Some(statement) = self.client.statement(name).cloned() else {
+            return self.use_unknown(message, name, Owed::DescribeStatement);
+        };
+        self.ensure_prepared(&statement);
+        self.server.ledger.push(Entry::client(Owed::DescribeStatement));
+        let name = statement.server_name();
+        self.out.to_server.make(|bytes| encode::target(bytes, tag::DESCRIBE, b'S', name.as_bytes()));
+        self.discard(message);
+        Step::Done
+    }
+
+    /// Only the client forgets: other clients may use the statement, and its turn to be evicted will come.
+    pub(crate) fn close_statement(&mut self, message: Message<'_>, name: &[u8]) -> Step {
+        if name.is_empty() {
+            self.client.unnamed = None;
+            self.server.unnamed = None;
+            self.pass(message, Some(Owed::Close));
+            return Step::Done;
+        }
+        let is_known = self.client.statement(name).is_some();
+        if !is_known && !name.starts_with(SERVER_NAME_PREFIX) {
+            self.pass(message, Some(target_owed(tag::CLOSE, true)));
+            return Step::Done;
+        }
+        if is_known {
+            self.client.names().remove(name);
+        }
+        let marks = Marks { client_name: is_known, ..Marks::default() };
+        self.server.ledger.push(Entry { owed: Owed::Ours(Made::CloseComplete), swallow: false, marks });
+        self.discard(message);
+        Step::Done
+    }
+
+    /// Bind or Describe of the unnamed statement: the client's own, or an error, never a stranger's.
+    fn use_unnamed(&mut self, message: Message<'_>, owed: Owed) -> Step {
+        let mine = UnnamedOf { client: self.client.id, serial: self.client.unnamed_serial };
+        if !self.server.has_unnamed(mine) {
+            let Some(unnamed) = &self.client.unnamed else {
+                return self.refuse_in_place(message, owed, Instead::NoUnnamedStatement);
+            };
+            self.out.to_server.make(|bytes| encode::parse(bytes, b"", &unnamed.rest));
+            self.server.ledger.push(Entry::ours(Owed::Parse));
+            self.server.unnamed = Some(mine);
+        }
+        self.pass(message, Some(owed));
+        Step::Done
+    }
+
+    /// A name that the client never gave by Parse. It may have by PREPARE; the server knows.
+    fn use_unknown(&mut self, message: Message<'_>, name: &[u8], owed: Owed) -> Step {
+        if self.policy.misuse_closes {
+            return Step::Close(Some(violation("prepared statement did not exist")));
+        }
+        if name.starts_with(SERVER_NAME_PREFIX) {
+            return Step::Close(Some(Refusal::UnknownStatement(String::from_utf8_lossy(name).into_owned())));
+        }
+        self.pass(message, Some(owed));
+        Step::Done
+    }
+
+    /// Replaces a message by one that fails at once, and its error by words of our own.
+    fn refuse_in_place(&mut self, message: Message<'_>, owed: Owed, instead: Instead) -> Step {
+        self.out.to_server.make(|bytes| match owed {
+            Owed::DescribeStatement => encode::target(bytes, tag::DESCRIBE, b'S', NOBODY),
+            _ => encode::bind_text(bytes, b"", NOBODY, &[]),
+        });
+        let owed = if owed == Owed::DescribeStatement { owed } else { Owed::Bind };
+        let marks = Marks { refusal: Some(instead), ..Marks::default() };
+        self.server.ledger.push(Entry { owed, swallow: false, marks });
+        self.discard(message);
+        Step::Done
+    }
+
+    /// `DEALLOCATE name` of a name given by Parse: the same namespace in PostgreSQL. The server is given the
+    /// statement under the client's own name first, so that its answer and errors are PostgreSQL's.
+    pub(crate) fn deallocate(&mut self, message: Message<'_>) {
+        let Some(name) = wire::client::query(message.body).ok().and_then(sql::deallocated_name) else {
+            return;
+        };
+        let Some(statement) = self.client.statement(&name).cloned() else { return };
+        if !self.server.ledger.is_empty() || self.server.status == TransactionStatus::Failed {
+            return;
+        }
+        self.out.to_server.make(|bytes| {
+            encode::parse(bytes, &name, &statement.rest);
+            encode::sync(bytes);
+        });
+        self.server.ledger.push(Entry::ours(Owed::Parse));
+        self.server.ledger.push(Entry::ours(Owed::Sync));
+        self.client.names().forget(&name);
+    }
+}
+
+/// The length word of a Bind whose statement is renamed; `None` if it no longer fits the protocol.
+fn renamed_length(message: Message<'_>, old: &[u8], new: &str) -> Option<i32> {
+    let length = u64::from(message.header.length) + new.len() as u64 - old.len() as u64;
+    i32::try_from(length).ok()
+}

@@ -1,0 +1,1 @@
+//! Scripts of both sides against what each is sent.

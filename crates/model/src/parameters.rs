@@ -1,0 +1,100 @@
+//! A session's settings as pairs of name and value: what a server has, and what a client relies on.
+//!
+//! Sets are immutable and shared: thousands of clients that logged in alike hold one set, and two sides that
+//! hold the same set are known to agree by one comparison of pointers. Changing a value makes a new set.
+
+use std::sync::Arc;
+
+/// One pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// As the server spells it where it reports it, else as the client did.
+    pub name: Arc<[u8]>,
+    /// In the client's encoding, as it travels.
+    pub value: Arc<[u8]>,
+    /// Whether the server itself reports changes of this one (PostgreSQL's GUC_REPORT).
+    pub reported: bool,
+}
+
+/// A sorted set of parameters. Names are compared without regard to case, as PostgreSQL does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters(Vec<Parameter>);
+
+impl Parameters {
+    /// The value of `name`.
+    pub fn value(&self, name: &[u8]) -> Option<&[u8]> {
+        self.find(name).ok().map(|at| &*self.0[at].value)
+    }
+
+    /// All of them, sorted by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Parameter> {
+        self.0.iter()
+    }
+
+    /// Sets one, in place.
+    pub fn set(&mut self, name: &[u8], value: &[u8], reported: bool) {
+        match self.find(name) {
+            Ok(at) => {
+                let parameter = &mut self.0[at];
+                parameter.reported |= reported;
+                if *parameter.value != *value {
+                    parameter.value = value.into();
+                }
+            }
+            Err(at) => {
+                self.0.insert(at, Parameter { name: name.into(), value: value.into(), reported });
+            }
+        }
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, name: &[u8]) {
+        if let Ok(at) = self.find(name) {
+            self.0.remove(at);
+        }
+    }
+
+    fn find(&self, name: &[u8]) -> Result<usize, usize> {
+        self.0.binary_search_by(|parameter| compare(&parameter.name, name))
+    }
+}
+
+fn compare(left: &[u8], right: &[u8]) -> std::cmp::Ordering {
+    let lower = |bytes: &'_ [u8]| bytes.iter().map(u8::to_ascii_lowercase).collect::<Vec<u8>>();
+    if left.len() == right.len() && left.eq_ignore_ascii_case(right) {
+        return std::cmp::Ordering::Equal;
+    }
+    lower(left).cmp(&lower(right))
+}
+
+/// What differs between what a client relies on and what a server has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Difference<'a> {
+    /// Names and values to set on the server.
+    pub set: Vec<(&'a [u8], &'a [u8])>,
+    /// Names to reset on the server, which another client had set.
+    pub reset: Vec<&'a [u8]>,
+}
+
+impl Difference<'_> {
+    /// Whether the two agree.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.reset.is_empty()
+    }
+}
+
+/// What must be done to a server that has `has` for a client that relies on `wants`.
+pub fn difference<'a>(wants: &'a Parameters, has: &'a Parameters) -> Difference<'a> {
+    let mut difference = Difference::default();
+    for wanted in wants.iter() {
+        if has.value(&wanted.name).is_none_or(|value| *value != *wanted.value) {
+            difference.set.push((&wanted.name, &wanted.value));
+        }
+    }
+    for held in has.iter() {
+        if !held.reported && wants.value(&held.name).is_none() {
+            difference.reset.push(&held.name);
+        }
+    }
+    difference
+}

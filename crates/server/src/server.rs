@@ -1,0 +1,125 @@
+//! One server connection after its login: what it owes, what it has, and whether it may be shared again.
+//!
+//! It does not know who its client is, how it is reached or which pool it belongs to.
+
+use std::sync::Arc;
+
+use model::{ClientId, Moment, Parameters, ServerId};
+use wire::server::TransactionStatus;
+
+use crate::ledger::Ledger;
+use crate::prepared::Prepared;
+
+/// Whose unnamed statement a server holds: the client and that client's count of unnamed Parses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnnamedOf {
+    /// Whose it is.
+    pub client: ClientId,
+    /// Which of the client's.
+    pub serial: u32,
+}
+
+/// Why a server connection is at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It sent a header that is none.
+    BadHeader,
+    /// It sent what it did not owe: the message's type.
+    Unexpected(u8),
+    /// It ended the session itself: SQLSTATE and message.
+    Fatal(Box<str>, Box<str>),
+    /// A message's body was not what its type demands.
+    Malformed(u8),
+    /// A statement of our own failed: SQLSTATE and message.
+    OursFailed(Box<str>, Box<str>),
+}
+
+/// The state of one server connection.
+#[derive(Debug)]
+pub struct Server {
+    /// Its name in logs and tables.
+    pub id: ServerId,
+    /// What it owes.
+    pub ledger: Ledger,
+    /// What its last ReadyForQuery said. Never computed: PostgreSQL's versions differ.
+    pub status: TransactionStatus,
+    /// What it reported, and what was set on it for a client.
+    pub parameters: Arc<Parameters>,
+    /// Named statements it has.
+    pub prepared: Prepared,
+    /// Whose unnamed statement it has.
+    pub unnamed: Option<UnnamedOf>,
+    /// Bytes of a message to it that are still to be sent.
+    pub sending: u64,
+    /// Bytes of a message from it that are still to come.
+    pub receiving: u64,
+    /// The message that is coming is not for the client.
+    pub swallowing: bool,
+    /// The process id in its BackendKeyData.
+    pub process_id: u32,
+    /// The key in its BackendKeyData.
+    pub cancel_key: Box<[u8]>,
+    /// The session may hold state that a reset must clear before another client gets it.
+    pub soiled: bool,
+    /// Why it is at its end, once it is.
+    pub broken: Option<Broken>,
+    /// When it was connected.
+    pub since: Moment,
+    /// When it was last given to a client.
+    pub requested_at: Moment,
+}
+
+impl Server {
+    /// A server that has just logged in.
+    pub fn new(
+        id: ServerId,
+        parameters: Arc<Parameters>,
+        process_id: u32,
+        cancel_key: Box<[u8]>,
+        now: Moment,
+    ) -> Server {
+        Server {
+            id,
+            ledger: Ledger::default(),
+            status: TransactionStatus::Idle,
+            parameters,
+            prepared: Prepared::default(),
+            unnamed: None,
+            sending: 0,
+            receiving: 0,
+            swallowing: false,
+            process_id,
+            cancel_key,
+            soiled: false,
+            broken: None,
+            since: now,
+            requested_at: now,
+        }
+    }
+
+    /// Whether no message is half sent, half received or unanswered.
+    pub fn is_quiet(&self) -> bool {
+        self.ledger.is_empty() && !self.ledger.is_skipping() && self.sending == 0 && self.receiving == 0
+    }
+
+    /// Whether another client may have it: quiet, outside a transaction, sound, and nothing in doubt.
+    pub fn is_shareable(&self) -> bool {
+        self.is_quiet()
+            && self.status == TransactionStatus::Idle
+            && self.broken.is_none()
+            && !self.ledger.is_doubtful()
+            && !self.ledger.is_copying()
+    }
+
+    /// Whether the client's unnamed statement is here.
+    pub fn has_unnamed(&self, of: UnnamedOf) -> bool {
+        self.unnamed == Some(of)
+    }
+
+    /// A parameter was reported by the server or set by us.
+    pub fn set_parameter(&mut self, name: &[u8], value: &[u8], reported: bool) {
+        if self.parameters.value(name) != Some(value) {
+            Arc::make_mut(&mut self.parameters).set(name, value, reported);
+        }
+    }
+}
