@@ -67,6 +67,17 @@ fn compare(left: &[u8], right: &[u8]) -> std::cmp::Ordering {
     lower(left).cmp(&lower(right))
 }
 
+/// What a server reports and nobody can set: facts about the server, and who is logged in to it.
+const UNSETTABLE: [&[u8]; 7] = [
+    b"in_hot_standby",
+    b"integer_datetimes",
+    b"is_superuser",
+    b"server_encoding",
+    b"server_version",
+    b"session_authorization",
+    b"system_identifier",
+];
+
 /// What differs between what a client relies on and what a server has.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Difference<'a> {
@@ -86,7 +97,7 @@ impl Difference<'_> {
 /// What must be done to a server that has `has` for a client that relies on `wants`.
 pub fn difference<'a>(wants: &'a Parameters, has: &'a Parameters) -> Difference<'a> {
     let mut difference = Difference::default();
-    for wanted in wants.iter() {
+    for wanted in wants.iter().filter(|wanted| !UNSETTABLE.contains(&&*wanted.name)) {
         if has.value(&wanted.name).is_none_or(|value| *value != *wanted.value) {
             difference.set.push((&wanted.name, &wanted.value));
         }

@@ -41,7 +41,7 @@ pub struct Parse<'a> {
 
 impl<'a> Parse<'a> {
     /// Reads a whole body.
-    pub fn parse(body: &'a [u8]) -> Result<Parse<'a>, Malformed> {
+    pub fn read(body: &'a [u8]) -> Result<Parse<'a>, Malformed> {
         let mut cursor = Cursor::new(body);
         let name = cursor.cstr()?;
         let rest = cursor.rest();

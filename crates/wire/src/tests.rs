@@ -88,13 +88,13 @@ fn the_length_of_a_first_packet_is_bounded() {
 #[test]
 fn parse_gives_name_text_and_what_identifies_the_statement() {
     let body = b"s1\0select $1\0\0\x01\0\0\0\x17";
-    let parse = Parse::parse(body).expect("sound");
+    let parse = Parse::read(body).expect("sound");
     assert_eq!((parse.name, parse.query()), (&b"s1"[..], &b"select $1"[..]));
     assert_eq!(parse.rest, &body[3..]);
     for cut in 0..body.len() {
-        assert!(Parse::parse(&body[..cut]).is_err(), "cut at {cut}");
+        assert!(Parse::read(&body[..cut]).is_err(), "cut at {cut}");
     }
-    assert!(Parse::parse(b"s1\0select\0\0\0x").is_err());
+    assert!(Parse::read(b"s1\0select\0\0\0x").is_err());
 }
 
 #[test]

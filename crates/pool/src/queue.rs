@@ -1,0 +1,210 @@
+//! The clients that wait for a server: first come, first served.
+//!
+//! A list threaded through a table, so that leaving from the middle costs the same as from the front, and a heap of
+//! deadlines that is swept when most of it is out of date.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use model::Moment;
+
+/// A client's place in the queue; an old one finds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    fn new(index: u32, generation: u32) -> Ticket {
+        Ticket(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// One waiting client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Waiter<C> {
+    pub(crate) client: C,
+    pub(crate) since: Moment,
+    pub(crate) deadline: Moment,
+}
+
+const NIL: u32 = u32::MAX;
+
+/// The heap may have so many entries of clients that no longer wait before it is swept.
+const STALE_MAX: usize = 64;
+
+struct Entry<C> {
+    generation: u32,
+    earlier: u32,
+    later: u32,
+    waiter: Option<Waiter<C>>,
+}
+
+pub(crate) struct Queue<C> {
+    entries: Vec<Entry<C>>,
+    free: Vec<u32>,
+    first: u32,
+    last: u32,
+    deadlines: BinaryHeap<Reverse<(Moment, Ticket)>>,
+}
+
+impl<C> Queue<C> {
+    pub(crate) fn new() -> Queue<C> {
+        Queue { entries: Vec::new(), free: Vec::new(), first: NIL, last: NIL, deadlines: BinaryHeap::new() }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        // Each is a client's socket: far below 2^32.
+        (self.entries.len() - self.free.len()) as u32
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first == NIL
+    }
+
+    /// Since when the client at the head waits.
+    pub(crate) fn oldest(&self) -> Option<Moment> {
+        let entry = self.entries.get(self.first as usize)?;
+        entry.waiter.as_ref().map(|waiter| waiter.since)
+    }
+
+    /// The earliest deadline, or earlier: of a client that no longer waits.
+    pub(crate) fn next_deadline(&self) -> Moment {
+        if self.is_empty() {
+            return Moment::NEVER;
+        }
+        self.deadlines.peek().map_or(Moment::NEVER, |Reverse((deadline, _))| *deadline)
+    }
+
+    /// Behind all others.
+    pub(crate) fn push_last(&mut self, waiter: Waiter<C>) -> Ticket {
+        let index = self.store(waiter);
+        self.entries[index as usize].earlier = self.last;
+        match self.last {
+            NIL => self.first = index,
+            last => self.entries[last as usize].later = index,
+        }
+        self.last = index;
+        self.ticket(index)
+    }
+
+    /// Before all others.
+    pub(crate) fn push_first(&mut self, waiter: Waiter<C>) -> Ticket {
+        let index = self.store(waiter);
+        self.entries[index as usize].later = self.first;
+        match self.first {
+            NIL => self.last = index,
+            first => self.entries[first as usize].earlier = index,
+        }
+        self.first = index;
+        self.ticket(index)
+    }
+
+    /// Takes the client at the head.
+    pub(crate) fn pop(&mut self) -> Option<Waiter<C>> {
+        if self.first == NIL { None } else { self.remove(self.first) }
+    }
+
+    /// Takes a client out, wherever it stands.
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Waiter<C>> {
+        self.find(ticket)?;
+        self.remove(ticket.index())
+    }
+
+    pub(crate) fn find(&self, ticket: Ticket) -> Option<&Waiter<C>> {
+        let entry = self.entries.get(ticket.index() as usize)?;
+        if entry.generation == ticket.generation() { entry.waiter.as_ref() } else { None }
+    }
+
+    /// Takes one client whose deadline has come, and sweeps what no longer waits.
+    pub(crate) fn pop_expired(&mut self, now: Moment) -> Option<Waiter<C>> {
+        while let Some(&Reverse((deadline, ticket))) = self.deadlines.peek() {
+            if self.find(ticket).is_none() {
+                self.deadlines.pop();
+            } else if deadline <= now {
+                self.deadlines.pop();
+                return self.take(ticket);
+            } else {
+                break;
+            }
+        }
+        None
+    }
+
+    fn ticket(&self, index: u32) -> Ticket {
+        Ticket::new(index, self.entries[index as usize].generation)
+    }
+
+    fn store(&mut self, waiter: Waiter<C>) -> u32 {
+        let deadline = waiter.deadline;
+        let index = match self.free.pop() {
+            Some(index) => {
+                let entry = &mut self.entries[index as usize];
+                (entry.earlier, entry.later, entry.waiter) = (NIL, NIL, Some(waiter));
+                index
+            }
+            None => {
+                self.entries.push(Entry { generation: 0, earlier: NIL, later: NIL, waiter: Some(waiter) });
+                (self.entries.len() - 1) as u32
+            }
+        };
+        if deadline != Moment::NEVER {
+            if self.deadlines.len() >= 2 * self.len() as usize + STALE_MAX {
+                self.sweep();
+            }
+            self.deadlines.push(Reverse((deadline, self.ticket(index))));
+        }
+        index
+    }
+
+    fn remove(&mut self, index: u32) -> Option<Waiter<C>> {
+        let entry = &mut self.entries[index as usize];
+        let waiter = entry.waiter.take()?;
+        entry.generation = entry.generation.wrapping_add(1);
+        let (earlier, later) = (entry.earlier, entry.later);
+        match earlier {
+            NIL => self.first = later,
+            _ => self.entries[earlier as usize].later = later,
+        }
+        match later {
+            NIL => self.last = earlier,
+            _ => self.entries[later as usize].earlier = earlier,
+        }
+        self.free.push(index);
+        Some(waiter)
+    }
+
+    fn sweep(&mut self) {
+        let mut deadlines = std::mem::take(&mut self.deadlines);
+        deadlines.retain(|Reverse((_, ticket))| self.find(*ticket).is_some());
+        self.deadlines = deadlines;
+    }
+
+    /// Panics unless the list, the table and the heap agree.
+    pub(crate) fn assert_consistent(&self) {
+        let mut index = self.first;
+        let mut earlier = NIL;
+        let mut count = 0;
+        let mut timed = 0;
+        while index != NIL {
+            let entry = &self.entries[index as usize];
+            assert_eq!(entry.earlier, earlier, "the links back and forth agree");
+            let waiter = entry.waiter.as_ref();
+            assert!(waiter.is_some(), "who is in the list waits");
+            timed += usize::from(waiter.is_some_and(|waiter| waiter.deadline != Moment::NEVER));
+            count += 1;
+            (earlier, index) = (index, entry.later);
+        }
+        assert_eq!(self.last, earlier, "the list ends at its end");
+        assert_eq!(count, self.len(), "no waiter is lost");
+        let live = self.deadlines.iter().filter(|Reverse((_, ticket))| self.find(*ticket).is_some()).count();
+        assert_eq!(live, timed, "every deadline is in the heap");
+        assert!(self.deadlines.len() <= 2 * self.entries.len() + STALE_MAX + 1, "the heap is swept");
+    }
+}

@@ -1,0 +1,292 @@
+//! The servers of a pool: each in exactly one state, and one function, [`Slots::place`], moves them.
+//!
+//! The idle ones form a list threaded through the table, the latest released first, so that taking either end or
+//! one from the middle costs the same.
+
+use model::{Moment, WorkerId};
+
+/// The place of one server, from the decision to open it until it is closed.
+///
+/// A place is used again for another server, with another generation: an old name finds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    index: u32,
+    generation: u32,
+}
+
+impl Slot {
+    pub(crate) const NOWHERE: Slot = Slot { index: NIL, generation: 0 };
+
+    /// The place's number: small and dense, for a table beside the pool. It is used again after the close.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// What a server is doing, which is the list it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No server: the place is free.
+    Free,
+    /// Being connected and logged in.
+    Opening,
+    /// Lent to a client.
+    Active,
+    /// Being reset, checked or cleaned; no client has it.
+    Tested,
+    /// Released, but a cancel request to it is in flight.
+    BeingCanceled,
+    /// Ready for a client.
+    Idle,
+    /// Told to close; it counts until it is.
+    Closing,
+}
+
+const STATES: usize = 7;
+const NIL: u32 = u32::MAX;
+
+/// So many idle servers are looked at for one that the same worker used last.
+const PREFER_AMONG: usize = 8;
+
+pub(crate) struct Record<S> {
+    generation: u32,
+    state: State,
+    newer: u32,
+    older: u32,
+    /// Cancel requests in flight to it.
+    pub(crate) cancels: u32,
+    /// The pool's epoch when its opening began; older than the pool's now: close it when free.
+    pub(crate) epoch: u32,
+    /// Who used it last.
+    pub(crate) worker: WorkerId,
+    /// Opened for one client alone.
+    pub(crate) dedicated: bool,
+    /// When it had logged in.
+    pub(crate) connected: Moment,
+    /// When it became idle, if it is.
+    pub(crate) idle_since: Moment,
+    /// The caller's handle, once opened.
+    pub(crate) server: Option<S>,
+}
+
+impl<S> Record<S> {
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+}
+
+pub(crate) struct Slots<S> {
+    records: Vec<Record<S>>,
+    free: Vec<u32>,
+    counts: [u32; STATES],
+    newest: u32,
+    oldest: u32,
+    cancels: u32,
+}
+
+impl<S> Slots<S> {
+    pub(crate) fn new() -> Slots<S> {
+        Slots {
+            records: Vec::new(),
+            free: Vec::new(),
+            counts: [0; STATES],
+            newest: NIL,
+            oldest: NIL,
+            cancels: 0,
+        }
+    }
+
+    /// How many are in a state.
+    pub(crate) fn count(&self, state: State) -> u32 {
+        self.counts[state as usize]
+    }
+
+    /// All places in use, whatever for: what the limits are about.
+    pub(crate) fn in_use(&self) -> u32 {
+        // Both are bounded by u32 indices.
+        (self.records.len() - self.free.len()) as u32
+    }
+
+    /// Servers that are logged in and not on their way out.
+    pub(crate) fn connected(&self) -> u32 {
+        self.in_use() - self.count(State::Opening) - self.count(State::Closing)
+    }
+
+    /// Cancel requests in flight to all of them.
+    pub(crate) fn cancels(&self) -> u32 {
+        self.cancels
+    }
+
+    /// Takes a free place for a server to be opened.
+    pub(crate) fn reserve(&mut self, epoch: u32, dedicated: bool) -> Slot {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.records.push(Record {
+                generation: 0,
+                state: State::Free,
+                newer: NIL,
+                older: NIL,
+                cancels: 0,
+                epoch,
+                worker: WorkerId(0),
+                dedicated,
+                connected: Moment::default(),
+                idle_since: Moment::default(),
+                server: None,
+            });
+            self.counts[State::Free as usize] += 1;
+            // A pool never has anything like 2^32 servers: each is a socket.
+            (self.records.len() - 1) as u32
+        });
+        let record = &mut self.records[index as usize];
+        record.epoch = epoch;
+        record.dedicated = dedicated;
+        let slot = Slot { index, generation: record.generation };
+        self.place(index, State::Opening);
+        slot
+    }
+
+    /// Where a name leads; `None` when its server is gone.
+    pub(crate) fn find(&self, slot: Slot) -> Option<u32> {
+        let record = self.records.get(slot.index as usize)?;
+        (record.generation == slot.generation && record.state != State::Free).then_some(slot.index)
+    }
+
+    pub(crate) fn name(&self, index: u32) -> Slot {
+        Slot { index, generation: self.records[index as usize].generation }
+    }
+
+    pub(crate) fn at(&self, index: u32) -> &Record<S> {
+        &self.records[index as usize]
+    }
+
+    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Record<S> {
+        &mut self.records[index as usize]
+    }
+
+    /// One more cancel request is in flight to it.
+    pub(crate) fn add_cancel(&mut self, index: u32) {
+        self.records[index as usize].cancels += 1;
+        self.cancels += 1;
+    }
+
+    /// One fewer; says how many are left.
+    pub(crate) fn drop_cancel(&mut self, index: u32) -> u32 {
+        let record = &mut self.records[index as usize];
+        if record.cancels > 0 {
+            record.cancels -= 1;
+            self.cancels -= 1;
+        }
+        record.cancels
+    }
+
+    /// Moves a server to a state: the only function that does.
+    pub(crate) fn place(&mut self, index: u32, to: State) {
+        let from = self.records[index as usize].state;
+        self.counts[from as usize] -= 1;
+        self.counts[to as usize] += 1;
+        if from == State::Idle {
+            self.unlink(index);
+        }
+        let record = &mut self.records[index as usize];
+        record.state = to;
+        match to {
+            State::Idle => self.link_newest(index),
+            State::Free => {
+                self.cancels -= record.cancels;
+                record.cancels = 0;
+                record.server = None;
+                record.generation = record.generation.wrapping_add(1);
+                self.free.push(index);
+            }
+            State::Closing => record.server = None,
+            State::Opening | State::Active | State::Tested | State::BeingCanceled => {}
+        }
+    }
+
+    /// The idle server to use next: the latest released, rather one of this worker's; or the longest idle one.
+    pub(crate) fn next_idle(&self, worker: WorkerId, round_robin: bool) -> Option<u32> {
+        if round_robin {
+            return self.oldest_idle();
+        }
+        let mut index = self.newest;
+        for _ in 0..PREFER_AMONG {
+            if index == NIL {
+                break;
+            }
+            if self.records[index as usize].worker == worker {
+                return Some(index);
+            }
+            index = self.records[index as usize].older;
+        }
+        (self.newest != NIL).then_some(self.newest)
+    }
+
+    pub(crate) fn oldest_idle(&self) -> Option<u32> {
+        (self.oldest != NIL).then_some(self.oldest)
+    }
+
+    /// The idle ones, longest idle first.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(self.oldest_idle(), |index| self.newer_idle(*index))
+    }
+
+    /// The one that became idle next after an idle one.
+    pub(crate) fn newer_idle(&self, index: u32) -> Option<u32> {
+        let newer = self.records[index as usize].newer;
+        (newer != NIL).then_some(newer)
+    }
+
+    /// Every place that is in use.
+    pub(crate) fn used_indices(&self) -> impl Iterator<Item = u32> + '_ {
+        (0u32..).zip(&self.records).filter(|(_, record)| record.state != State::Free).map(|(index, _)| index)
+    }
+
+    fn link_newest(&mut self, index: u32) {
+        let older = self.newest;
+        self.records[index as usize].older = older;
+        self.records[index as usize].newer = NIL;
+        match older {
+            NIL => self.oldest = index,
+            _ => self.records[older as usize].newer = index,
+        }
+        self.newest = index;
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Record { newer, older, .. } = self.records[index as usize];
+        match newer {
+            NIL => self.newest = older,
+            _ => self.records[newer as usize].older = older,
+        }
+        match older {
+            NIL => self.oldest = newer,
+            _ => self.records[older as usize].newer = newer,
+        }
+    }
+
+    /// Panics unless the counts, the free list and the idle list say the same as the records.
+    pub(crate) fn assert_consistent(&self) {
+        let mut counts = [0u32; STATES];
+        let mut cancels = 0;
+        for record in &self.records {
+            counts[record.state as usize] += 1;
+            cancels += record.cancels;
+            let has_server =
+                matches!(record.state, State::Active | State::Tested | State::BeingCanceled | State::Idle);
+            assert_eq!(record.server.is_some(), has_server, "a server in state {:?}", record.state);
+        }
+        assert_eq!(counts, self.counts, "the counts are those of the records");
+        assert_eq!(cancels, self.cancels, "the sum of the cancels in flight");
+        assert_eq!(self.free.len(), self.count(State::Free) as usize, "every free place is in the free list");
+        let mut before = Moment::default();
+        let mut idle = 0;
+        for index in self.idle() {
+            let record = self.at(index);
+            assert_eq!(record.state, State::Idle, "only idle servers are in the idle list");
+            assert!(before <= record.idle_since, "the idle list is in order of release");
+            before = record.idle_since;
+            idle += 1;
+        }
+        assert_eq!(idle, self.count(State::Idle), "every idle server is in the idle list");
+    }
+}
