@@ -1,1 +1,39 @@
-//! Load, and the comparison of poolers under it
+//! The benchmark: what a transaction costs through Howdah, through its peers and through nothing at all.
+//!
+//! One run drives all targets, round by round in an order drawn from a printed seed, so that a machine
+//! that drifts hits all alike; what is compared is the ratio to PgBouncer *within each round*. The crate
+//! speaks the protocol with its own few lines (`protocol`), not with the `wire` crate it helps to judge.
+//!
+//! Reading order: what is asked for, what is run, what puts load on it, what is seen, what is said.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+// Tier 4: it starts processes, measures time and opens sockets.
+#![allow(clippy::disallowed_methods)]
+
+pub mod error;
+pub mod options;
+pub mod plan;
+
+pub mod arena;
+pub mod host;
+pub mod postgres;
+pub mod process;
+pub mod target;
+
+pub mod canned;
+pub mod generator;
+pub mod histogram;
+pub mod pgbench;
+pub mod protocol;
+pub mod relay;
+pub mod session;
+
+pub mod load;
+pub mod usage;
+pub mod watch;
+
+pub mod json;
+pub mod progress;
+pub mod run;
+pub mod summary;
+pub mod table;
