@@ -42,9 +42,10 @@ pub struct Berth<C, S> {
 }
 
 impl<C: Clone, S> Berth<C, S> {
-    /// A berth with a server that its maker keeps for now.
+    /// A berth with a server that the pool does not lend yet: edges are noted, and nobody comes to look before
+    /// the pool says that it is idle.
     pub fn new(server: S) -> Berth<C, S> {
-        Berth { state: Mutex::new(State { holder: Holder::Keeper, moored: Some(server), edge: false }) }
+        Berth { state: Mutex::new(State { holder: Holder::Pool, moored: Some(server), edge: false }) }
     }
 
     /// The socket has an edge: notes it and says whom to tell.
@@ -71,6 +72,14 @@ impl<C: Clone, S> Berth<C, S> {
         let mut state = lock(&self.state);
         debug_assert!(state.moored.is_none());
         state.moored = Some(server);
+        state.holder = holder;
+        state.edge
+    }
+
+    /// Leaves a moored server to another holder. True if an edge came that nobody has looked at.
+    #[must_use]
+    pub fn hand_to(&self, holder: Holder<C>) -> bool {
+        let mut state = lock(&self.state);
         state.holder = holder;
         state.edge
     }

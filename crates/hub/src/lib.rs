@@ -1,1 +1,63 @@
-//! What clients share: databases, users, pools, limits, cancel keys
+//! What clients share: databases, users, pools, limits, secrets, cancel keys, and the state that the console steers.
+//!
+//! One [`Hub`] stands behind one lock. It is asked when a client logs in or leaves, when a server opens or has
+//! closed, when the console or a signal wants something, and when time is up; never on the way of a query, which
+//! concerns one [`PoolCell`] only. Events go in, decisions come out; what is to be done to clients and servers is
+//! answered as [`Work`], and whoever holds the sockets does it after giving the lock back.
+//!
+//! Locks are taken in one order: the hub, then a pool. With a pool locked, the hub is never asked.
+//!
+//! The life of a client, as calls:
+//!
+//! ```text
+//! admit                                   a socket was accepted
+//!   identify -> Plan { challenge, seat }  a Lookup is answered by looked_up, a Derivation by derived
+//!   enter(seat, evidence) -> Entered      it has proved who it is
+//!   issue_key                             the key it may cancel by
+//! login_over                              entered or not: the login has ended
+//! leave                                   if it had entered
+//! ```
+//!
+//! The life of a server: a pool says [`pool::Opens`], then for each slot
+//!
+//! ```text
+//! open_server(pool) -> OpenOrder          counted from now on; else Pool::open_refused(slot)
+//!   Pool::opened or Pool::open_failed
+//!   Pool::closed(slot)                    its socket is closed
+//! server_gone(pool) -> pools to poke      after a failed opening too
+//! ```
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod cell;
+mod hub;
+mod work;
+
+mod route;
+mod secrets;
+mod policy;
+mod admission;
+mod cancel;
+
+mod limits;
+mod entry;
+
+mod drain;
+mod reload;
+mod tick;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+pub use admission::{Entered, LoginsFull, Member};
+pub use cancel::CancelKey;
+pub use cell::{PoolCell, PoolKey};
+pub use drain::Scope;
+pub use hub::{Hub, Inputs};
+pub use limits::{OpenOrder, OpenRefusal};
+pub use policy::ClientPolicy;
+pub use reload::Reload;
+pub use route::{Challenge, Decoy, Derivation, Expected, Facts, Looked, Lookup, Plan, Replication, Seat};
+pub use secrets::Evidence;
+pub use work::Work;

@@ -151,6 +151,14 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         })
     }
 
+    /// Whether an idle server must pass a check before its next use.
+    pub fn is_check_needed(&self, now: Moment, slot: Slot) -> bool {
+        self.slots.find(slot).is_some_and(|index| {
+            let record = self.slots.at(index);
+            record.state() == State::Idle && self.is_check_due(now, record.idle_since)
+        })
+    }
+
     /// What a server is doing.
     pub fn state(&self, slot: Slot) -> State {
         self.slots.find(slot).map_or(State::Free, |index| self.slots.at(index).state())

@@ -31,6 +31,8 @@ pub enum Owed {
     Close,
     /// ReadyForQuery.
     Sync,
+    /// Nothing: a CopyDone or CopyFail. It ends a COPY that waits for it by then; else it is ignored.
+    CopyEnd,
     /// Nothing from the server: a ParseComplete or CloseComplete of our own, when its turn comes.
     Ours(Made),
 }
@@ -65,6 +67,8 @@ pub enum Instead {
     StatementTooLarge,
     /// 26000 for the unnamed statement.
     NoUnnamedStatement,
+    /// 26000 for the client's name.
+    UnknownStatement,
 }
 
 /// One line of the ledger.
@@ -111,8 +115,8 @@ pub struct Reply {
 enum Copying {
     #[default]
     No,
-    /// COPY FROM STDIN, with this many Syncs sent before it was known to be one.
-    In { early_syncs: usize },
+    /// COPY FROM STDIN.
+    In,
     /// COPY TO STDOUT.
     Out,
     /// Replication: no end but the connection's.
@@ -126,10 +130,12 @@ pub struct Ledger {
     copying: Copying,
     /// An error was answered and no Sync has been sent yet: the server discards what comes.
     skipping: bool,
-    /// How many Syncs at the front may have been eaten by a COPY that failed: none, some or all of them.
+    /// The last that was sent is part of a batch that no Sync has ended.
+    batching: bool,
+    /// How many batches and queries were ended so far.
+    batch: u64,
+    /// How many of the Syncs owed may have been eaten by a COPY that failed, and will never be answered.
     maybe_eaten: usize,
-    /// A COPY failed in a way that leaves open how many replies are owed: the server is not to be reused.
-    doubtful: bool,
 }
 
 impl Ledger {
@@ -143,6 +149,11 @@ impl Ledger {
         self.owed.len()
     }
 
+    /// What is owed, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.owed.iter()
+    }
+
     /// Whether the server discards everything up to the next Sync.
     pub fn is_skipping(&self) -> bool {
         self.skipping
@@ -150,7 +161,7 @@ impl Ledger {
 
     /// Whether the server waits for CopyData.
     pub fn is_copying_in(&self) -> bool {
-        matches!(self.copying, Copying::In { .. } | Copying::Both)
+        matches!(self.copying, Copying::In | Copying::Both)
     }
 
     /// Whether a COPY of any kind is under way.
@@ -158,17 +169,24 @@ impl Ledger {
         self.copying != Copying::No
     }
 
-    /// Whether messages were sent that no Sync has followed.
+    /// Whether messages were sent that no Sync has followed, answered or not: the server may be inside a
+    /// transaction that no ReadyForQuery has told of.
     pub fn is_unsynced(&self) -> bool {
-        self.skipping || self.owed.back().is_some_and(|entry| !entry.ends_with_ready())
+        self.skipping || self.batching
     }
 
-    /// Whether an early failure of a COPY leaves the count open.
+    /// Which batch is being sent. An error ends its own batch only, and so undoes nothing sent in another.
+    pub fn batch(&self) -> u64 {
+        self.batch
+    }
+
+    /// Whether a COPY failed in a way that leaves open how many replies are owed.
     pub fn is_doubtful(&self) -> bool {
-        self.doubtful
+        self.maybe_eaten > 0
     }
 
-    /// Whether all that is still owed are Syncs that a failed COPY may have eaten.
+    /// Whether all that is still owed are Syncs that a failed COPY may have eaten. Once the server has been
+    /// ready since, a query of our own shows which: its reply comes only after theirs.
     pub fn only_doubts_left(&self) -> bool {
         self.maybe_eaten > 0 && self.owed.len() <= self.maybe_eaten
     }
@@ -180,27 +198,28 @@ impl Ledger {
 
     /// Enters a message that is sent now. While the server skips, only a Sync counts.
     pub fn push(&mut self, entry: Entry) {
-        if self.skipping {
-            if entry.owed != Owed::Sync {
-                return;
+        if self.skipping && entry.owed != Owed::Sync {
+            return;
+        }
+        match entry.owed {
+            Owed::Sync | Owed::Query | Owed::FunctionCall => {
+                self.skipping = false;
+                self.batching = false;
+                self.batch += 1;
             }
-            self.skipping = false;
+            Owed::CopyEnd if self.owed.is_empty() => return,
+            Owed::CopyEnd | Owed::Ours(_) => {}
+            _ => self.batching = true,
         }
         self.owed.push_back(entry);
     }
 
     /// Takes a reply of our own making whose turn it is.
     pub fn pop_made(&mut self) -> Option<(Made, Entry)> {
-        match self.owed.front() {
-            Some(&entry) => match entry.owed {
-                Owed::Ours(made) => {
-                    self.owed.pop_front();
-                    Some((made, entry))
-                }
-                _ => None,
-            },
-            None => None,
-        }
+        let entry = *self.owed.front()?;
+        let Owed::Ours(made) = entry.owed else { return None };
+        self.pop();
+        Some((made, entry))
     }
 
     /// The entry whose reply comes next.
@@ -208,38 +227,52 @@ impl Ledger {
         self.owed.front()
     }
 
+    /// A reply comes that is no ReadyForQuery. It cannot belong to a Sync: so if the next ones owed are Syncs
+    /// that a failed COPY may have eaten, it did. Replies of our own may be due after this.
+    pub fn drop_eaten_syncs(&mut self) {
+        while self.maybe_eaten > 0 && self.owed.front().is_some_and(|entry| entry.owed == Owed::Sync) {
+            self.pop();
+            self.maybe_eaten -= 1;
+        }
+    }
+
     /// Holds a message of the server against the front. Errors and ReadyForQuery have their own functions;
     /// notices, notifications and parameter reports are nobody's reply.
     #[inline]
     pub fn on_reply(&mut self, tag: u8) -> Result<Reply, Unexpected> {
-        self.drop_eaten_syncs();
         let front = *self.owed.front().ok_or(Unexpected(tag))?;
         let done = match (front.owed, tag) {
             (Owed::Query | Owed::Execute, b'D') => false,
             (Owed::Query, b'T' | b'I') => false,
-            (Owed::Query, b'C') => !self.end_copy(),
+            (Owed::Query, b'C') => {
+                self.end_copy(tag)?;
+                false
+            }
             (Owed::Query | Owed::Execute, b'd' | b'c') => self.is_copying_out(tag)?,
             (Owed::Query | Owed::Execute, b'G' | b'H' | b'W') => self.begin_copy(tag),
             (Owed::FunctionCall, b'V') | (Owed::DescribeStatement, b't') => false,
             (Owed::Parse, b'1') | (Owed::Bind, b'2') | (Owed::Close, b'3') => true,
             (Owed::DescribeStatement | Owed::DescribePortal, b'T' | b'n') => true,
-            (Owed::Execute, b'C' | b'I' | b's') => self.end_copy(),
+            (Owed::Execute, b'C' | b'I' | b's') => {
+                self.end_copy(tag)?;
+                true
+            }
             _ => return Err(Unexpected(tag)),
         };
         if done {
-            self.owed.pop_front();
+            self.pop();
         }
         Ok(Reply { swallow: front.swallow, done: done.then_some(front) })
     }
 
-    /// The server reports an error. `undone` is given every entry that will now never be answered.
+    /// The server reports an error. `undone` is given every entry that will now never be answered, in order.
     ///
     /// Nothing owed is no fault of the server: it may end a session at any time (57P01, 25P03).
     pub fn on_error(&mut self, mut undone: impl FnMut(Entry)) -> Option<Entry> {
         let front = *self.owed.front()?;
-        if let Copying::In { early_syncs } = std::mem::take(&mut self.copying) {
-            self.doubtful |= early_syncs > 0;
-            self.maybe_eaten = early_syncs;
+        if std::mem::take(&mut self.copying) == Copying::In {
+            let before_end = self.owed.iter().take_while(|entry| entry.owed != Owed::CopyEnd);
+            self.maybe_eaten = before_end.filter(|entry| entry.owed == Owed::Sync).count();
         }
         if front.ends_with_ready() {
             return Some(front);
@@ -261,8 +294,12 @@ impl Ledger {
         if !front.ends_with_ready() || self.copying != Copying::No {
             return Err(Unexpected(b'Z'));
         }
-        self.owed.pop_front();
-        self.maybe_eaten = self.maybe_eaten.saturating_sub(1);
+        self.pop();
+        if self.maybe_eaten > 0 {
+            // Whose this was, nobody can say; but no more can be eaten than are left.
+            let syncs = self.owed.iter().filter(|entry| entry.owed == Owed::Sync).count();
+            self.maybe_eaten = self.maybe_eaten.min(syncs);
+        }
         Ok(front.swallow)
     }
 
@@ -273,43 +310,48 @@ impl Ledger {
         }
     }
 
-    /// A reply that is no ReadyForQuery cannot belong to a Sync: so a COPY ate that Sync.
-    fn drop_eaten_syncs(&mut self) {
-        while self.maybe_eaten > 0 && self.owed.front().is_some_and(|entry| entry.owed == Owed::Sync) {
+    /// Takes the front, and the ends of COPYs behind it: when nothing before them waits for them, the server
+    /// ignores them.
+    fn pop(&mut self) {
+        self.owed.pop_front();
+        while self.owed.front().is_some_and(|entry| entry.owed == Owed::CopyEnd) {
             self.owed.pop_front();
-            self.maybe_eaten -= 1;
         }
     }
 
     fn is_copying_out(&mut self, tag: u8) -> Result<bool, Unexpected> {
         match self.copying {
             Copying::Out | Copying::Both => Ok(false),
-            Copying::No | Copying::In { .. } => Err(Unexpected(tag)),
+            Copying::No | Copying::In => Err(Unexpected(tag)),
         }
     }
 
     fn begin_copy(&mut self, tag: u8) -> bool {
         self.copying = match tag {
-            b'G' => {
-                let early_syncs = self.owed.iter().skip(1).filter(|entry| entry.owed == Owed::Sync).count();
-                Copying::In { early_syncs }
-            }
+            b'G' => Copying::In,
             b'H' => Copying::Out,
             _ => Copying::Both,
         };
         false
     }
 
-    /// A command is complete. Syncs sent before the CopyDone that ended a COPY were read as part of it and
-    /// are owed nothing (`CopyGetData` ignores Sync and Flush). Always true.
-    fn end_copy(&mut self) -> bool {
-        if let Copying::In { early_syncs } = std::mem::take(&mut self.copying) {
-            for _ in 0..early_syncs {
-                if let Some(at) = self.owed.iter().position(|entry| entry.owed == Owed::Sync) {
-                    self.owed.remove(at);
-                }
-            }
+    /// A command is complete. Where it was a COPY from the client, the CopyDone that ended it is the next one
+    /// sent; Syncs sent before that were read as part of it and are owed nothing (`CopyGetData` ignores Sync
+    /// and Flush), so that the batch may still be without its Sync.
+    fn end_copy(&mut self, tag: u8) -> Result<(), Unexpected> {
+        if std::mem::take(&mut self.copying) != Copying::In {
+            return Ok(());
         }
-        true
+        let end = self.owed.iter().position(|entry| entry.owed == Owed::CopyEnd).ok_or(Unexpected(tag))?;
+        let mut at = 0;
+        self.owed.retain(|entry| {
+            let is_eaten = at <= end && matches!(entry.owed, Owed::Sync | Owed::CopyEnd);
+            at += 1;
+            !is_eaten
+        });
+        if !self.owed.iter().any(|entry| entry.ends_with_ready()) {
+            self.batching = true;
+        }
+        Ok(())
     }
 }

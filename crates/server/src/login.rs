@@ -24,4 +24,4 @@ pub use fault::{LoginError, LoginFailed, LoginFault};
 pub use frame::{MESSAGE_BYTES_MAX, Message, next_message};
 pub use lookup::{Found, Lookup, LookupError, LookupFault, LookupStep};
 pub use scram::{KeyWork, NeedsKeys};
-pub use state::{LoggedIn, Login, LoginOrder, Step, begin};
+pub use state::{LoggedIn, Login, LoginOrder, Parameter, Step, begin};

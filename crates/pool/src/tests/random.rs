@@ -520,7 +520,11 @@ impl World {
         self.now = self.now + Duration::from_secs(20);
         for _ in 0..size {
             self.checkout(0, 0, None);
-            while !self.waiting.is_empty() {
+            for round in 0.. {
+                if self.waiting.is_empty() {
+                    break;
+                }
+                assert!(round < 200, "the pool does not fill up");
                 self.now = self.now.max(self.pool.next_tick().min(self.now + Duration::from_secs(60)));
                 self.tick();
                 while !self.opening.is_empty() {

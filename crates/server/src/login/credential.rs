@@ -19,10 +19,10 @@ impl Method {
     const ALL: [Method; 5] =
         [Method::Trust, Method::Cleartext, Method::Md5, Method::Scram, Method::ScramPlus];
 
-    /// The word for it in the settings; libpq's `require_auth` has the same, but for the last.
+    /// The word for it, as in the settings and the log.
     pub fn name(self) -> &'static str {
         match self {
-            Method::Trust => "none",
+            Method::Trust => "trust",
             Method::Cleartext => "password",
             Method::Md5 => "md5",
             Method::Scram => "scram-sha-256",

@@ -11,6 +11,9 @@ use super::fault::{LoginError, LoginFailed, LoginFault};
 use super::frame::Message;
 use super::scram::{self, NeedsKeys, SaslFinal, SaslFirst};
 
+/// A parameter's name and value.
+pub type Parameter = (Box<[u8]>, Box<[u8]>);
+
 /// What to log in as, with what, and on which conditions.
 #[derive(Clone, Debug)]
 pub struct LoginOrder {
@@ -21,7 +24,7 @@ pub struct LoginOrder {
     /// The database.
     pub database: String,
     /// All other startup parameters, in the order in which to send them.
-    pub parameters: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub parameters: Vec<Parameter>,
     /// Our secret.
     pub secret: LoginSecret,
     /// What the server may ask for. If SCRAM is in it only with channel binding, that is required.
@@ -38,7 +41,7 @@ pub struct LoginOrder {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedIn {
     /// What ParameterStatus reported, each name once with its last value, in the order of first mention.
-    pub parameters: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub parameters: Vec<Parameter>,
     /// The server process, 0 if it was not told.
     pub process_id: u32,
     /// 4 to 256 bytes to cancel with, or none if it was not told.

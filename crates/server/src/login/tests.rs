@@ -12,7 +12,10 @@ use wire::startup::{First, Version};
 use self::model::{Answering, order, play, script, welcome};
 use super::*;
 
-fn bytes(parts: &[&dyn Fn(&mut Vec<u8>)]) -> Vec<u8> {
+/// Appends a message.
+type Part<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+fn bytes(parts: &[Part<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     parts.iter().for_each(|part| part(&mut out));
     out

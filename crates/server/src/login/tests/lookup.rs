@@ -4,6 +4,7 @@ use auth::Password;
 use wire::encode;
 use wire::server::TransactionStatus;
 
+use super::Part;
 use crate::login::*;
 
 fn columns(count: usize) -> impl Fn(&mut Vec<u8>) {
@@ -17,7 +18,7 @@ fn row<'a>(values: &'a [Option<&'a [u8]>]) -> impl Fn(&mut Vec<u8>) + 'a {
     move |out| encode::data_row(out, values.iter().copied())
 }
 
-fn answer(parts: &[&dyn Fn(&mut Vec<u8>)]) -> Vec<u8> {
+fn answer(parts: &[Part<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     out.extend_from_slice(&encode::PARSE_COMPLETE);
     out.extend_from_slice(&encode::BIND_COMPLETE);
@@ -87,7 +88,7 @@ fn name_of_the_user_is_a_parameter() {
     let name = "x'; drop table t; --";
     Lookup::begin("select 1, $1", name, &mut out).unwrap();
     let (parse, size) = next_message(&out).unwrap().unwrap();
-    let parsed = wire::client::Parse::parse(parse.body).unwrap();
+    let parsed = wire::client::Parse::read(parse.body).unwrap();
     assert_eq!((parse.tag, parsed.query()), (b'P', b"select 1, $1".as_slice()));
     let (bind, _) = next_message(&out[size..]).unwrap().unwrap();
     assert_eq!(bind.tag, b'B');

@@ -177,8 +177,7 @@ pub fn play(order: LoginOrder, server: &mut dyn Server) -> Result<LoggedIn, Logi
         let sent = std::mem::take(&mut out);
         received.extend(server.answer(&sent));
         // What was sent is answered; now all messages at hand are taken.
-        loop {
-            let Some((message, size)) = next_message(&received)? else { break };
+        while let Some((message, size)) = next_message(&received)? {
             let step = login.handle(message, &mut out)?;
             received.drain(..size);
             login = match step {

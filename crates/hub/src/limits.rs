@@ -1,0 +1,214 @@
+//! Limits on servers that span pools: those of a database and of a user, exact.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use auth::LoginSecret;
+use model::{Moment, PoolId};
+use pool::Ended;
+use settings::{Host, ServerAuth, SslMode};
+
+use crate::cell::PoolCell;
+use crate::hub::{Hub, Record};
+
+/// How to open one server.
+#[derive(Clone, Debug)]
+pub struct OpenOrder {
+    /// Where, in the order to try; empty: the Unix socket in `unix_socket_dir`.
+    pub hosts: Vec<Host>,
+    /// The same for all hosts.
+    pub port: u16,
+    /// The database's name on the server.
+    pub dbname: String,
+    /// Who we log in as.
+    pub user: String,
+    /// What with.
+    pub secret: LoginSecret,
+    /// What a server may ask of us.
+    pub allowed: Vec<ServerAuth>,
+    /// Parameters of the startup message besides user and database.
+    pub parameters: Vec<(&'static str, String)>,
+    /// TLS over TCP; never over Unix sockets.
+    pub tls: SslMode,
+    /// Run before the first use.
+    pub connect_query: Option<String>,
+    /// For connecting and logging in together.
+    pub connect_timeout: Duration,
+}
+
+/// Why a server is not to be opened: tell the pool by [`pool::Pool::open_refused`].
+#[derive(Debug)]
+pub enum OpenRefusal<C, S> {
+    /// `max_db_connections` or `max_user_connections` is reached. The pool is poked when there is room.
+    Limit {
+        /// An idle server of another pool to close for it, as in [`crate::Work::close`].
+        evict: Option<(Arc<PoolCell<C, S>>, Ended<S>)>,
+    },
+    /// The database entry is gone.
+    Gone,
+}
+
+/// Which of the limits is reached.
+#[derive(Clone, Copy)]
+enum Reached {
+    Database,
+    User,
+}
+
+impl<C: Clone, S: Clone> Hub<C, S> {
+    /// A pool wants to open a server. If it may, the server counts until [`Hub::server_gone`].
+    pub fn open_server(&mut self, pool: PoolId) -> Result<OpenOrder, OpenRefusal<C, S>> {
+        let Some(record) = self.pools.get(&pool).filter(|record| !record.is_orphan) else {
+            return Err(OpenRefusal::Gone);
+        };
+        let cell = Arc::clone(&record.cell);
+        let settings = Arc::clone(&self.settings);
+        let Some(database) = self.database(&settings, &cell.key.database) else {
+            return Err(OpenRefusal::Gone);
+        };
+        if let Some(reached) = self.limit_reached(&cell) {
+            if let Some(record) = self.pools.get_mut(&pool) {
+                record.is_blocked = true;
+            }
+            return Err(OpenRefusal::Limit { evict: self.evict_for(&cell, reached) });
+        }
+        let order = self.order(&cell, database);
+        self.count_server(pool, 1);
+        Ok(order)
+    }
+
+    /// How to reach the servers of a pool for a lookup of a user. That connection serves all lookups and is not one
+    /// of the pool's.
+    pub fn lookup_order(&mut self, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
+        let settings = Arc::clone(&self.settings);
+        let database = self.database(&settings, &cell.key.database)?;
+        Some(self.order(cell, database))
+    }
+
+    fn order(&mut self, cell: &PoolCell<C, S>, database: &settings::Database) -> OpenOrder {
+        let key = &cell.key;
+        let secret = self.secrets.for_server(Some(database), &key.database, &key.user, cell.is_forced);
+        let settings = Arc::clone(&self.settings);
+        let general = &settings.general;
+        OpenOrder {
+            hosts: self.hosts(&key.database, database),
+            port: database.port,
+            dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
+            user: key.user.clone(),
+            secret,
+            allowed: general.server_auth_allowed.clone(),
+            parameters: parameters(database),
+            tls: general.server_tls_sslmode,
+            connect_query: database.connect_query.clone().filter(|query| !query.is_empty()),
+            connect_timeout: general.server_connect_timeout,
+        }
+    }
+
+    /// A server that [`Hub::open_server`] allowed was connected to the host of this place in the order's list; hosts
+    /// before it had failed.
+    pub fn reached_host(&mut self, pool: PoolId, place: usize) {
+        let Some(cell) = self.pool(pool).map(Arc::clone) else { return };
+        if let Some(entry) = self.entries.get_mut(&cell.key.database) {
+            entry.host_next = entry.host_next.wrapping_add(place);
+        }
+    }
+
+    /// A server is gone, or never came to be: its socket is closed and [`pool::Pool::closed`] or
+    /// [`pool::Pool::open_failed`] has been called. To be called exactly once for each [`Hub::open_server`] that allowed
+    /// one. Answers the pools that wait for the room it leaves, who waits
+    /// longest first: poke them in this order.
+    pub fn server_gone(&mut self, now: Moment, pool: PoolId) -> Vec<Arc<PoolCell<C, S>>> {
+        let Some(cell) = self.pool(pool).map(Arc::clone) else { return Vec::new() };
+        self.count_server(pool, -1);
+        let mut is_orphan = false;
+        if let Some(record) = self.pools.get_mut(&pool) {
+            record.unused_since = now;
+            is_orphan = record.is_orphan;
+        }
+        if is_orphan {
+            self.drop_pool_if_over(pool);
+        } else if let Some(entry) = self.entries.get_mut(&cell.key.database) {
+            entry.unused_since = now;
+        }
+        let concerns = |record: &&mut Record<C, S>| {
+            let key = &record.cell.key;
+            record.is_blocked && (key.database == cell.key.database || key.user == cell.key.user)
+        };
+        let mut blocked = Vec::new();
+        for record in self.pools.values_mut().filter(concerns) {
+            record.is_blocked = false;
+            let oldest = record.cell.lock().oldest_waiter().unwrap_or(Moment::NEVER);
+            blocked.push((oldest, Arc::clone(&record.cell)));
+        }
+        blocked.sort_by_key(|(oldest, _)| *oldest);
+        blocked.into_iter().map(|(_, cell)| cell).collect()
+    }
+
+    /// How many servers there are in all.
+    pub fn servers(&self) -> u32 {
+        self.pools.values().map(|record| record.servers).sum()
+    }
+
+    fn limit_reached(&self, cell: &PoolCell<C, S>) -> Option<Reached> {
+        let effective = self.effective(&self.settings, &cell.key);
+        let in_database = self.entries.get(&cell.key.database).map_or(0, |entry| entry.servers);
+        let of_user = self.user_counts(&cell.key.user).servers;
+        if effective.max_db_connections().is_some_and(|most| in_database >= most) {
+            Some(Reached::Database)
+        } else if effective.max_user_connections().is_some_and(|most| of_user >= most) {
+            Some(Reached::User)
+        } else {
+            None
+        }
+    }
+
+    /// The server that is idle longest under the limit, if somebody waits: not for filling up `min_pool_size`.
+    fn evict_for(&self, cell: &PoolCell<C, S>, reached: Reached) -> Option<(Arc<PoolCell<C, S>>, Ended<S>)> {
+        if cell.lock().waiting() == 0 {
+            return None;
+        }
+        let under = |record: &&Record<C, S>| match reached {
+            Reached::Database => !record.is_orphan && record.cell.key.database == cell.key.database,
+            Reached::User => record.cell.key.user == cell.key.user,
+        };
+        let candidates = self.pools.values().filter(under);
+        let idle = candidates.filter_map(|record| Some((record.cell.lock().oldest_idle()?, &record.cell)));
+        let (_, oldest) = idle.min_by_key(|(since, _)| *since)?;
+        let ended = oldest.lock().evict_idle()?;
+        Some((Arc::clone(oldest), ended))
+    }
+
+    /// All hosts, beginning with the one whose turn it is.
+    fn hosts(&mut self, name: &str, database: &settings::Database) -> Vec<Host> {
+        let mut hosts = database.hosts.clone();
+        let Some(entry) = self.entries.get_mut(name).filter(|_| hosts.len() > 1) else { return hosts };
+        let count = hosts.len();
+        hosts.rotate_left(entry.host_next % count);
+        if database.load_balance_hosts == settings::LoadBalance::RoundRobin {
+            entry.host_next = (entry.host_next + 1) % count;
+        }
+        hosts
+    }
+
+    fn count_server(&mut self, pool: PoolId, change: i32) {
+        let Some(record) = self.pools.get_mut(&pool) else { return };
+        record.servers = record.servers.saturating_add_signed(change);
+        let (cell, is_orphan) = (Arc::clone(&record.cell), record.is_orphan);
+        if !is_orphan && let Some(entry) = self.entries.get_mut(&cell.key.database) {
+            entry.servers = entry.servers.saturating_add_signed(change);
+        }
+        self.count_user(&cell.key.user, |counts| {
+            counts.servers = counts.servers.saturating_add_signed(change)
+        });
+    }
+}
+
+fn parameters(database: &settings::Database) -> Vec<(&'static str, String)> {
+    let all = [
+        ("client_encoding", &database.client_encoding),
+        ("datestyle", &database.datestyle),
+        ("timezone", &database.timezone),
+        ("application_name", &database.application_name),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+}

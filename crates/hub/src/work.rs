@@ -1,0 +1,54 @@
+//! What the hub wants done to clients and servers; the holder of the sockets does it, with no lock held.
+
+use std::sync::Arc;
+
+use model::Refusal;
+use pool::{Due, Ended, Opens};
+
+use crate::cell::PoolCell;
+
+/// Things to do, in no particular order.
+#[derive(Debug)]
+#[must_use]
+pub struct Work<C, S> {
+    /// Servers to close; after each: [`pool::Pool::closed`] and [`crate::Hub::server_gone`].
+    pub close: Vec<(Arc<PoolCell<C, S>>, Ended<S>)>,
+    /// Clients to refuse or disconnect. They are out of every queue; those that had entered still have to leave. One
+    /// can be named twice.
+    pub disconnect: Vec<(C, Refusal)>,
+    /// Servers to open, by [`crate::Hub::open_server`] for each slot.
+    pub open: Vec<(Arc<PoolCell<C, S>>, Opens)>,
+}
+
+impl<C, S> Work<C, S> {
+    /// Nothing to do.
+    pub fn none() -> Work<C, S> {
+        Work { close: Vec::new(), disconnect: Vec::new(), open: Vec::new() }
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.close.is_empty() && self.disconnect.is_empty() && self.open.is_empty()
+    }
+
+    pub(crate) fn close_all(&mut self, cell: &Arc<PoolCell<C, S>>, ended: Vec<Ended<S>>) {
+        self.close.extend(ended.into_iter().map(|ended| (Arc::clone(cell), ended)));
+    }
+
+    pub(crate) fn open_all(&mut self, cell: &Arc<PoolCell<C, S>>, open: Opens) {
+        if !open.is_empty() {
+            self.open.push((Arc::clone(cell), open));
+        }
+    }
+
+    pub(crate) fn refuse_all(&mut self, clients: Vec<C>, refusal: &Refusal) {
+        self.disconnect.extend(clients.into_iter().map(|client| (client, refusal.clone())));
+    }
+
+    pub(crate) fn due(&mut self, cell: &Arc<PoolCell<C, S>>, due: Due<C, S>) {
+        self.close_all(cell, due.close);
+        self.open_all(cell, due.open);
+        let expired = due.expired.into_iter().map(|expired| expired.client).collect();
+        self.refuse_all(expired, &Refusal::QueryWaitTimeout);
+    }
+}

@@ -1,0 +1,336 @@
+//! New servers: from a pool's wish to a server in its berth.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use baton::{Berth, Holder};
+use client::login::Replication;
+use hub::{OpenOrder, OpenRefusal};
+use model::{Parameters, Refusal, WorkerId};
+use pool::{After, Failure, LoginError, Slot};
+use server::Server;
+use server::login::Methods;
+use settings::{Host, ServerAuth};
+use wire::startup::Version;
+
+use super::Control;
+use crate::cancel::Target;
+use crate::connect::{self, ConnectError, ConnectOrder, Connected, Endpoint};
+use crate::home::Home;
+use crate::journal;
+use crate::moored::{Conn, Moored, ServerFacts, ServerSide};
+use crate::session::{Granted, Letter, Session};
+use crate::shared::tcp_options;
+use crate::socket::{Socket, Stream};
+use crate::sources::Source;
+use crate::tls::ServerTls;
+use crate::worker::Errand;
+
+/// What a replication connection brings along.
+pub struct Extra {
+    /// Its kind.
+    pub replication: Replication,
+    /// Its startup parameters.
+    pub parameters: Vec<(Box<[u8]>, Box<[u8]>)>,
+    /// Its `options`, verbatim.
+    pub options: Option<Box<[u8]>>,
+}
+
+/// A connection and the host that it goes to.
+struct Opened {
+    connected: Connected,
+    target: Target,
+}
+
+impl Control {
+    /// Opens a server for a pool.
+    pub(super) async fn open(self: Arc<Self>, home: Arc<Home>, slot: Slot) {
+        let now = self.shared.clock.now();
+        let order = match self.shared.hub.lock().open_server(home.cell.id) {
+            Ok(order) => order,
+            Err(refusal) => {
+                home.pool().open_refused(now, slot);
+                if let OpenRefusal::Limit { evict: Some((_, ended)) } = refusal {
+                    self.shared.close_given_up(&ended.server);
+                }
+                return;
+            }
+        };
+        match self.connect(&home, &order, None).await {
+            Ok(opened) => self.opened(&home, slot, opened),
+            Err(error) => self.failed(&home, slot, &error),
+        }
+    }
+
+    /// Opens a server for one client alone.
+    pub(super) async fn open_dedicated(
+        self: Arc<Self>,
+        session: Arc<Session>,
+        home: Arc<Home>,
+        slot: Slot,
+        extra: Extra,
+    ) {
+        let order = self.shared.hub.lock().open_server(home.cell.id);
+        let Ok(order) = order else {
+            home.pool().open_refused(self.shared.clock.now(), slot);
+            self.shared.post(&session, Letter::Dedicated(Err(Refusal::QueryWaitTimeout)));
+            return;
+        };
+        match self.connect(&home, &order, Some(extra)).await {
+            Ok(opened) => {
+                let moored = self.moor(&home, slot, opened);
+                let now = self.shared.clock.now();
+                let answer = home.pool().opened(now, slot, Arc::clone(&moored), moored.worker);
+                self.shared.open_servers(&home, answer.open);
+                // If its client has gone meanwhile, it finds out by itself.
+                self.shared.post(&session, Letter::Dedicated(Ok(moored)));
+            }
+            Err(error) => {
+                let refusal = match error.refusal() {
+                    Some(failed) => Refusal::ServerLoginFailed(
+                        failed.sqlstate.clone().unwrap_or_else(|| "08006".to_owned()),
+                        failed.message.clone(),
+                    ),
+                    None => Refusal::ConnectFailed,
+                };
+                self.failed(&home, slot, &error);
+                self.shared.post(&session, Letter::Dedicated(Err(refusal)));
+            }
+        }
+    }
+
+    /// Tries the hosts of an order in turn.
+    async fn connect(
+        &self,
+        home: &Home,
+        order: &OpenOrder,
+        extra: Option<Extra>,
+    ) -> Result<Opened, ConnectError> {
+        let settings = self.shared.settings();
+        let tls = (*self.shared.server_tls.load()).clone();
+        let mut connect = ConnectOrder {
+            host: Host::Unix(settings.general.unix_socket_dir.clone()),
+            port: order.port,
+            database: order.dbname.clone(),
+            user: order.user.clone(),
+            secret: order.secret.clone(),
+            parameters: startup_parameters(order, extra.as_ref()),
+            replication: extra.as_ref().and_then(|extra| replication(extra.replication)),
+            version: Version::V3_0,
+            tls,
+            tcp: tcp_options(&settings),
+            allowed: methods(&order.allowed),
+            connect_query: order.connect_query.as_ref().map(|query| query.as_bytes().into()),
+            timeout: order.connect_timeout,
+        };
+        let own = vec![connect.host.clone()];
+        let hosts = if order.hosts.is_empty() { &own } else { &order.hosts };
+        let mut last = None;
+        for (place, host) in hosts.iter().enumerate() {
+            connect.host = host.clone();
+            match connect::connect(&connect, &self.context).await {
+                Ok(connected) => {
+                    if place > 0 {
+                        self.shared.hub.lock().reached_host(home.cell.id, place);
+                    }
+                    let target = Target {
+                        remote: connected.remote.clone(),
+                        host: connect.host,
+                        tls: if connected.tls.is_some() { connect.tls } else { ServerTls::DISABLED },
+                        tcp: connect.tcp,
+                    };
+                    return Ok(Opened { connected, target });
+                }
+                Err(error) => {
+                    tracing::warn!("{:?}: {host}: {error}", home.cell);
+                    last = Some(error);
+                }
+            }
+        }
+        Err(last.unwrap_or(ConnectError::TlsRefused))
+    }
+
+    /// Hands a connected server to the data plane.
+    fn opened(&self, home: &Arc<Home>, slot: Slot, opened: Opened) {
+        let moored = self.moor(home, slot, opened);
+        let now = self.shared.clock.now();
+        let mut pool = home.pool();
+        let answer = pool.opened(now, slot, Arc::clone(&moored), moored.worker);
+        self.shared.open_servers(home, answer.open);
+        match answer.after {
+            After::Handover { client, grant, waited } => {
+                drop(pool);
+                let _moored = moored.berth.hand_to(Holder::Pool);
+                if client.grant(Granted { server: grant.server, check: false, waited }) {
+                    self.shared.run(client);
+                }
+            }
+            After::Idle | After::Canceling | After::Dedicated => {
+                let edge = moored.berth.hand_to(Holder::Pool);
+                drop(pool);
+                if edge {
+                    self.shared.workers[usize::from(moored.worker.0)].ask(Errand::Look(moored));
+                }
+            }
+            After::Close => {
+                drop(pool);
+                self.shared.close_given_up(&moored);
+            }
+        }
+    }
+
+    /// Makes the berth, with the server in it, and has a worker watch its socket.
+    fn moor(&self, home: &Arc<Home>, slot: Slot, opened: Opened) -> Arc<Moored> {
+        let Opened { connected, target } = opened;
+        let shared = &self.shared;
+        let id = shared.next_server_id();
+        let worker = WorkerId((id.0 % shared.workers.len() as u64) as u16);
+        let mut parameters = Parameters::default();
+        for (name, value) in &connected.login.parameters {
+            parameters.set(name, value, true);
+        }
+        let parameters = self.share(home, parameters);
+        let login = &connected.login;
+        let now = shared.clock.now();
+        let machine = Server::new(id, parameters, login.process_id, login.cancel_key.clone(), now);
+        let facts = ServerFacts {
+            remote: connected.remote.clone(),
+            local: connected.local.clone(),
+            tls: connected.tls_description.clone().unwrap_or_default(),
+            process_id: login.process_id,
+            connected_unix: shared.clock.unix_seconds(),
+        };
+        if let Some(failed) = &login.connect_query_error {
+            tracing::warn!("{:?}: S: error while executing exec_on_query: {}", home.cell, failed.message);
+        }
+        let tls = connected.tls.map(|tls| rustls::Connection::Client(*tls));
+        let socket = socket(connected.socket, &connected.remote);
+        let fd = socket.fd();
+        let stream = Stream::with_tls(socket, tls);
+        let side = Box::new(ServerSide { stream, pending: Vec::new(), readable: false });
+        let moored = Arc::new(Moored {
+            id,
+            home: Arc::clone(home),
+            slot,
+            worker,
+            token: parking_lot::Mutex::new(None),
+            facts,
+            cancel: target,
+            berth: Berth::new(Conn { side, machine: Box::new(machine) }),
+        });
+        let sources = &shared.workers[usize::from(worker.0)].sources;
+        let token = sources.add(Source::Server(Arc::clone(&moored)));
+        *moored.token.lock() = Some(token);
+        if let Err(error) = sources.register(fd, token) {
+            // It will be seen to be dead as soon as it is used: nobody hears it.
+            tracing::warn!("a new server cannot be watched: {error}");
+        }
+        journal::server_opened(shared, &moored);
+        moored
+    }
+
+    /// Servers of a pool that report the same share one set, so that comparing them costs nothing.
+    fn share(&self, home: &Home, parameters: Parameters) -> Arc<Parameters> {
+        let mut welcome = home.welcome.lock();
+        match &*welcome {
+            Some(known) if **known == parameters => Arc::clone(known),
+            Some(_) => Arc::new(parameters),
+            None => Arc::clone(welcome.insert(Arc::new(parameters))),
+        }
+    }
+
+    fn failed(&self, home: &Arc<Home>, slot: Slot, error: &ConnectError) {
+        let now = self.shared.clock.now();
+        let failure = match error.refusal() {
+            Some(failed) => {
+                let code = failed.sqlstate.clone().unwrap_or_else(|| "08006".to_owned());
+                if matches!(&*code, "57P03" | "53300") {
+                    Failure::NotNow
+                } else {
+                    tracing::warn!("{:?}: server login failed: FATAL {}", home.cell, failed.message);
+                    Failure::Login(LoginError { code, message: failed.message.clone() })
+                }
+            }
+            None => match error {
+                ConnectError::Login(fault) => Failure::Login(LoginError {
+                    code: "08006".to_owned(),
+                    message: format!("server login failed: {fault}"),
+                }),
+                _ => Failure::Connect,
+            },
+        };
+        let words = match &failure {
+            Failure::Login(error) => Some(error.refusal()),
+            Failure::Connect | Failure::NotNow => None,
+        };
+        let failed = home.pool().open_failed(now, slot, failure);
+        for session in failed.refused {
+            if let Some(refusal) = &words {
+                self.shared.post(&session, Letter::End(refusal.clone()));
+            }
+        }
+        self.shared.open_servers(home, failed.open);
+        self.shared.place_free(home, now);
+    }
+
+    /// An order for a connection to an authentication database.
+    pub(super) fn lookup_order(&self, order: &OpenOrder) -> ConnectOrder {
+        let settings = self.shared.settings();
+        let host = order.hosts.first().cloned();
+        let fixed: [(&[u8], &[u8]); 3] = [
+            (b"search_path", b"pg_catalog,pg_temp"),
+            (b"client_encoding", b"UTF8"),
+            (b"application_name", b"howdah auth_query"),
+        ];
+        ConnectOrder {
+            host: host.unwrap_or_else(|| Host::Unix(settings.general.unix_socket_dir.clone())),
+            port: order.port,
+            database: order.dbname.clone(),
+            user: order.user.clone(),
+            secret: order.secret.clone(),
+            parameters: fixed.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            replication: None,
+            version: Version::V3_0,
+            tls: (*self.shared.server_tls.load()).clone(),
+            tcp: tcp_options(&settings),
+            allowed: methods(&order.allowed),
+            connect_query: None,
+            timeout: order.connect_timeout,
+        }
+    }
+}
+
+fn socket(fd: OwnedFd, remote: &Endpoint) -> Socket {
+    match remote {
+        Endpoint::Tcp(_) => Socket::Tcp(fd.into()),
+        Endpoint::Unix(..) => Socket::Unix(fd.into()),
+    }
+}
+
+fn replication(kind: Replication) -> Option<connect::Replication> {
+    match kind {
+        Replication::No => None,
+        Replication::Physical => Some(connect::Replication::Physical),
+        Replication::Logical => Some(connect::Replication::Logical),
+    }
+}
+
+fn startup_parameters(order: &OpenOrder, extra: Option<&Extra>) -> Vec<(Box<[u8]>, Box<[u8]>)> {
+    let own = order.parameters.iter().map(|(name, value)| (name.as_bytes().into(), value.as_bytes().into()));
+    let mut all: Vec<(Box<[u8]>, Box<[u8]>)> = own.collect();
+    if let Some(extra) = extra {
+        all.extend(extra.parameters.iter().cloned());
+        all.extend(extra.options.iter().map(|options| (b"options".as_slice().into(), options.clone())));
+    }
+    all
+}
+
+fn methods(allowed: &[ServerAuth]) -> Methods {
+    use server::login::Method;
+    allowed.iter().fold(Methods::EMPTY, |methods, method| match method {
+        ServerAuth::Trust => methods.with(Method::Trust),
+        ServerAuth::Password => methods.with(Method::Cleartext),
+        ServerAuth::Md5 => methods.with(Method::Md5),
+        ServerAuth::ScramSha256 => methods.with(Method::Scram).with(Method::ScramPlus),
+    })
+}

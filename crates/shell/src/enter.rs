@@ -1,0 +1,495 @@
+//! A client's login: bytes to the machine, its wants to the hub and the control plane, answers back.
+
+use std::sync::Arc;
+
+use baton::Bits;
+use client::login::{
+    AwaitAcceptance, AwaitChallenge, AwaitVerdict, Carried, Evidence, Identity, Login, Next, Replication,
+    Step, Transport, Welcome,
+};
+use link::Link;
+use model::parameters::Parameters;
+use model::{Moment, Refusal};
+use wire::server::TransactionStatus;
+
+use crate::admin::Admin;
+use crate::home::Home;
+use crate::lease;
+use crate::relay;
+use crate::session::{ClientFacts, Core, Letter, Phase, Session, Steady, news};
+use crate::shared::{Entry, Identified, Shared};
+use crate::socket::Received;
+use crate::worker::Worker;
+
+/// The first byte of a TLS handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// What a login waits for.
+enum Stage {
+    /// Bytes of the client.
+    Reading(Login),
+    /// How the client must prove itself.
+    Challenge(AwaitChallenge),
+    /// The outcome of a slow check.
+    Verdict(AwaitVerdict),
+    /// The first server of its pool, which knows the parameters.
+    FirstServer(Box<Admitted>),
+    /// Nothing: it is being moved, or over.
+    Over,
+}
+
+/// A client that may come in and is not told yet.
+struct Admitted {
+    acceptance: AwaitAcceptance,
+    home: Arc<Home>,
+    entry: Entry,
+    carried: Carried,
+    ticket: Option<pool::Ticket>,
+}
+
+/// A client on its way in.
+pub struct Entering {
+    stage: Stage,
+    identity: Option<Identity>,
+    is_unix: bool,
+    is_direct_tls: bool,
+    has_read: bool,
+    deadline: Moment,
+}
+
+impl Entering {
+    /// A client that was just accepted.
+    pub fn new(shared: &Shared, is_unix: bool, now: Moment) -> Entering {
+        let transport = if is_unix { Transport::Plain } else { shared.transport() };
+        Entering {
+            stage: Stage::Reading(Login::new(transport)),
+            identity: None,
+            is_unix,
+            is_direct_tls: false,
+            has_read: false,
+            deadline: now.deadline(shared.login_timeout()),
+        }
+    }
+
+    /// Whether it came over the Unix socket.
+    pub fn is_unix(&self) -> bool {
+        self.is_unix
+    }
+
+    /// It is given up: what it waits for must not find it.
+    pub fn abandon(self, _worker: &mut Worker) {
+        if let Stage::FirstServer(admitted) = self.stage
+            && let Some(ticket) = admitted.ticket
+        {
+            admitted.home.pool().forget(ticket);
+        }
+    }
+}
+
+/// What came of a step.
+enum Outcome {
+    /// Look again.
+    On,
+    /// Wait for bytes, an answer or the deadline.
+    Wait,
+    /// The connection ends, with words or without.
+    End(Option<Refusal>),
+}
+
+/// Does what can be done. True if it wants another turn.
+pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happened: Bits) -> bool {
+    let mut out = Vec::new();
+    let mut outcome = Outcome::On;
+    if happened & news::MAIL != 0 {
+        outcome = read_mail(worker, session, core, &mut out);
+    }
+    if happened & news::TIMER != 0 {
+        core.armed = Moment::NEVER;
+        if let Phase::Entering(entering) = &core.phase
+            && entering.deadline <= worker.now
+        {
+            let waits = matches!(entering.stage, Stage::FirstServer(_));
+            outcome = Outcome::End(Some(Refusal::ClientLoginTimeout(waits)));
+        }
+    }
+    while let Outcome::On = outcome {
+        outcome = read(worker, session, core, &mut out);
+    }
+    core.stream.send_bytes(&out);
+    if let Outcome::End(refusal) = outcome {
+        relay::close(worker, session, core, refusal);
+        return false;
+    }
+    match &core.phase {
+        Phase::Entering(entering) => {
+            if entering.deadline < core.armed {
+                core.armed = entering.deadline;
+                worker.timers.arm(entering.deadline, session);
+            }
+            false
+        }
+        // It is in: what it sent behind its password is dealt with at once.
+        Phase::Steady(_) | Phase::Admin(_) => true,
+        Phase::Closed => false,
+    }
+}
+
+fn entering(core: &mut Core) -> Option<&mut Entering> {
+    match &mut core.phase {
+        Phase::Entering(entering) => Some(entering),
+        _ => None,
+    }
+}
+
+fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut Vec<u8>) -> Outcome {
+    let (granted, letters) = {
+        let mut mail = session.mail.lock();
+        (mail.granted.take(), std::mem::take(&mut mail.letters))
+    };
+    let mut outcome = Outcome::On;
+    if let Some(granted) = granted {
+        // The server was asked for only to know its parameters, which its pool has noted by now.
+        if let Some((conn, _)) = granted.server.berth.take_for(Arc::clone(session)) {
+            lease::give_back(worker, &granted.server, conn);
+        }
+        if let Some(entering) = entering(core)
+            && let Stage::FirstServer(mut admitted) = std::mem::replace(&mut entering.stage, Stage::Over)
+        {
+            admitted.ticket = None;
+            outcome = welcome(worker, session, core, *admitted, out);
+        }
+    }
+    for letter in letters {
+        let Some(entering) = entering(core) else { break };
+        let stage = std::mem::replace(&mut entering.stage, Stage::Over);
+        let next = match (letter, stage) {
+            (Letter::Challenge(challenge), Stage::Challenge(state)) => state.identified(challenge, out),
+            (Letter::Checked(checked), Stage::Verdict(state)) => state.checked(checked),
+            (Letter::End(refusal), _) => return Outcome::End(Some(refusal)),
+            (Letter::Dedicated(Ok(moored)), Stage::FirstServer(admitted)) => {
+                outcome = welcome(worker, session, core, *admitted, out);
+                if let Phase::Steady(_) = core.phase {
+                    lease::accept_dedicated(worker, session, core, moored);
+                }
+                continue;
+            }
+            (Letter::Dedicated(Err(refusal)), _) => return Outcome::End(Some(refusal)),
+            (_, stage) => {
+                entering.stage = stage;
+                continue;
+            }
+        };
+        outcome = follow(worker, session, core, next, out);
+    }
+    outcome
+}
+
+/// Reads what is there and gives it to the machine.
+fn read(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut Vec<u8>) -> Outcome {
+    let Some(entering) = entering(core) else { return Outcome::Wait };
+    if !matches!(&entering.stage, Stage::Reading(login) if login.reads()) {
+        // A client that leaves while it waits is noticed by its hang-up.
+        if core.hung_up {
+            return watch_hang_up(worker, core);
+        }
+        return Outcome::Wait;
+    }
+    if !core.readable {
+        return Outcome::Wait;
+    }
+    match core.stream.receive(&mut worker.scratch) {
+        Received::End => return Outcome::End(None),
+        Received::Nothing => {
+            core.readable = false;
+            return Outcome::Wait;
+        }
+        Received::Some(count, more) => {
+            core.readable = more || core.hung_up;
+            if begins_tls(core, worker.scratch[0]) {
+                return direct_tls(worker, core, count);
+            }
+            core.pending.extend_from_slice(&worker.scratch[..count]);
+        }
+    }
+    step(worker, session, core, out)
+}
+
+fn watch_hang_up(worker: &mut Worker, core: &mut Core) -> Outcome {
+    if !core.readable || core.pending.len() > client::login::INPUT_BYTES_MAX {
+        return Outcome::Wait;
+    }
+    match core.stream.receive(&mut worker.scratch) {
+        Received::End => Outcome::End(None),
+        Received::Nothing => {
+            core.readable = false;
+            Outcome::Wait
+        }
+        Received::Some(count, _) => {
+            core.pending.extend_from_slice(&worker.scratch[..count]);
+            Outcome::On
+        }
+    }
+}
+
+fn begins_tls(core: &mut Core, first: u8) -> bool {
+    let is_plain = core.stream.tls().is_none();
+    let Some(entering) = entering(core) else { return false };
+    let is_first = !std::mem::replace(&mut entering.has_read, true);
+    is_first && is_plain && !entering.is_unix && first == TLS_HANDSHAKE
+}
+
+/// TLS from the first byte (`sslnegotiation=direct`): the bytes read are the handshake's.
+fn direct_tls(worker: &mut Worker, core: &mut Core, count: usize) -> Outcome {
+    let Some(tls) = worker.shared.accept_tls() else { return Outcome::End(None) };
+    core.stream.start_tls(tls);
+    if !core.stream.feed_tls(&worker.scratch[..count]) {
+        return Outcome::End(None);
+    }
+    if let Some(entering) = entering(core) {
+        entering.is_direct_tls = true;
+        entering.stage = Stage::Reading(Login::new(Transport::Tls));
+    }
+    core.readable = true;
+    Outcome::On
+}
+
+fn step(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut Vec<u8>) -> Outcome {
+    // Whoever speaks TLS at once must say what for, so that no other protocol's bytes can be meant for us.
+    let speaks_postgresql =
+        core.stream.tls().is_some_and(|tls| tls.alpn_protocol() == Some(crate::tls::ALPN));
+    let Some(entering) = entering(core) else { return Outcome::Wait };
+    if entering.is_direct_tls && !speaks_postgresql {
+        return Outcome::End(None);
+    }
+    let Stage::Reading(login) = std::mem::replace(&mut entering.stage, Stage::Over) else {
+        return Outcome::Wait;
+    };
+    let Step { consumed, next } = login.handle(&core.pending, out);
+    core.pending.drain(..consumed.min(core.pending.len()));
+    follow(worker, session, core, next, out)
+}
+
+fn follow(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    next: Next,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Some(entering) = entering(core) else { return Outcome::Wait };
+    match next {
+        Next::Read(login) => {
+            entering.stage = Stage::Reading(login);
+            if core.pending.is_empty() { Outcome::On } else { unread(core) }
+        }
+        Next::StartTls(state) => {
+            entering.stage = Stage::Reading(state.established());
+            let Some(tls) = worker.shared.accept_tls() else { return Outcome::End(None) };
+            core.stream.send_bytes(out);
+            out.clear();
+            core.stream.start_tls(tls);
+            Outcome::On
+        }
+        Next::Identify(identity, state) => {
+            entering.stage = Stage::Challenge(state);
+            let answer = worker.shared.identify(session, &core.stream, &identity);
+            if let Phase::Entering(entering) = &mut core.phase {
+                entering.identity = Some(identity);
+            }
+            match answer {
+                Identified::Later => Outcome::Wait,
+                Identified::Now(challenge) => challenged(worker, session, core, challenge, out),
+            }
+        }
+        Next::CheckPassword(check, state) => {
+            entering.stage = Stage::Verdict(state);
+            worker.shared.check_password(session, check);
+            Outcome::Wait
+        }
+        Next::Authenticated(authenticated, acceptance) => {
+            let Some(identity) = entering.identity.take() else { return Outcome::End(None) };
+            let (evidence, requested) = (authenticated.evidence, authenticated.requested);
+            admit(worker, session, core, identity, evidence, requested, acceptance, out)
+        }
+        Next::Cancel { process_id, key } => {
+            worker.shared.cancel_request(session, process_id, &key, &mut worker.runnable);
+            Outcome::End(None)
+        }
+        Next::Refuse(refusal) => Outcome::End(Some(refusal)),
+        Next::Close(_) => Outcome::End(None),
+    }
+}
+
+/// Bytes are left that the machine could not use yet: more are needed, if more are there.
+fn unread(core: &Core) -> Outcome {
+    if core.readable { Outcome::On } else { Outcome::Wait }
+}
+
+fn challenged(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    challenge: client::login::Challenge,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Some(entering) = entering(core) else { return Outcome::Wait };
+    match std::mem::replace(&mut entering.stage, Stage::Over) {
+        Stage::Challenge(state) => {
+            let next = state.identified(challenge, out);
+            follow(worker, session, core, next, out)
+        }
+        stage => {
+            entering.stage = stage;
+            Outcome::Wait
+        }
+    }
+}
+
+/// The client has proved who it is: may it come in?
+#[expect(clippy::too_many_arguments, reason = "all of it is the login's outcome, used once")]
+fn admit(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    identity: Identity,
+    evidence: Evidence,
+    requested: client::login::Requested,
+    acceptance: AwaitAcceptance,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let is_unix = session.peer.is_none();
+    let facts = ClientFacts {
+        database: identity.database.clone(),
+        user: identity.user.clone(),
+        replication: match identity.replication {
+            Replication::No => "none",
+            Replication::Logical => "logical",
+            Replication::Physical => "physical",
+        },
+        tls: core.stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
+    };
+    *session.facts.lock() = Some(Arc::new(facts));
+    let entry = match worker.shared.enter(session, &identity, evidence, is_unix) {
+        Ok(entry) => entry,
+        Err(refusal) => return Outcome::End(Some(refusal)),
+    };
+    let carried = match entry.settle(requested) {
+        Ok(carried) => carried,
+        Err(refusal) => return Outcome::End(Some(refusal)),
+    };
+    worker.shared.logged_in(session);
+    if let Entry::Console(role) = entry {
+        return open_console(worker, session, core, role, acceptance, out);
+    }
+    let Some(home) = entry.home() else { return Outcome::End(Some(Refusal::BouncerConfigError)) };
+    home.counters[usize::from(worker.id.0)].add_client_login_count(1);
+    let mut admitted = Admitted { acceptance, home: Arc::clone(&home), entry, carried, ticket: None };
+    if admitted.entry.is_replication() {
+        worker.shared.open_dedicated(session, &home, &identity, &admitted.carried);
+    } else {
+        let welcome_is_known = home.welcome.lock().is_some();
+        if welcome_is_known {
+            return welcome(worker, session, core, admitted, out);
+        }
+        let deadline = worker.now.deadline(worker.shared.login_timeout());
+        let answer = home.pool().checkout(worker.now, worker.id, session, deadline);
+        match answer {
+            pool::Checkout::Refused(error) => return Outcome::End(Some(error.cached_refusal())),
+            pool::Checkout::Queued { ticket, open } => {
+                admitted.ticket = Some(ticket);
+                worker.shared.open_servers(&home, open);
+            }
+            pool::Checkout::Granted(grant) => {
+                // A server became idle between the two looks.
+                if let Some((conn, _)) = grant.server.berth.take_for(Arc::clone(session)) {
+                    lease::give_back(worker, &grant.server, conn);
+                }
+                return welcome(worker, session, core, admitted, out);
+            }
+        }
+    }
+    if let Some(entering) = entering(core) {
+        entering.stage = Stage::FirstServer(Box::new(admitted));
+    }
+    Outcome::Wait
+}
+
+fn open_console(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    role: console::Role,
+    acceptance: AwaitAcceptance,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let parameters = console::welcome(crate::VERSION);
+    let (process_id, key) = worker.shared.issue_key(session, false);
+    let parameters = parameters.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    acceptance.accepted(out).welcome(Welcome { parameters, process_id, key: &key, notices: &[] }, out);
+    wire::encode::ready_for_query(out, TransactionStatus::Idle);
+    core.phase = Phase::Admin(Box::new(Admin { console: console::Session::new(role) }));
+    Outcome::Wait
+}
+
+/// Tells the client about its session, and begins it.
+fn welcome(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    admitted: Admitted,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Admitted { acceptance, home, entry, carried, .. } = admitted;
+    let known = home.welcome.lock().clone().unwrap_or_default();
+    let Some(terms) = entry.terms() else { return Outcome::End(Some(Refusal::BouncerConfigError)) };
+    let is_replication = entry.is_replication();
+    let parameters =
+        if is_replication { Arc::clone(&known) } else { merge(&known, &carried, session, &worker.shared) };
+    let (process_id, key) = worker.shared.issue_key(session, terms.takes_long_keys);
+    let notice = worker.shared.login_notice();
+    let notices: Vec<&str> = notice.iter().map(String::as_str).collect();
+    let reported = parameters.iter().filter(|parameter| parameter.reported);
+    let parameters_told = reported.map(|parameter| (&*parameter.name, &*parameter.value));
+    acceptance
+        .accepted(out)
+        .welcome(Welcome { parameters: parameters_told, process_id, key: &key, notices: &notices }, out);
+    wire::encode::ready_for_query(out, TransactionStatus::Idle);
+    let machine = client::Client::new(session.id, parameters);
+    let statements = Arc::clone(&worker.shared.statements);
+    let unread = !core.pending.is_empty();
+    *session.home.lock() = Some(Arc::clone(&home));
+    core.phase = Phase::Steady(Box::new(Steady {
+        link: Link::new(machine, Arc::clone(&terms.policy), statements, worker.now),
+        home,
+        ticket: None,
+        waiting_since: Moment::NEVER,
+        told_queued: false,
+        lease: None,
+        stalled: false,
+        unread,
+        query_wait_timeout: terms.query_wait_timeout,
+        query_wait_notify: terms.query_wait_notify,
+    }));
+    core.armed = Moment::NEVER;
+    core.requested_at = worker.now;
+    Outcome::Wait
+}
+
+/// What the client relies on: what the pool's first server reported, and what it asked for itself. Clients that
+/// ask for nothing share the pool's own set.
+fn merge(known: &Arc<Parameters>, carried: &Carried, session: &Session, shared: &Shared) -> Arc<Parameters> {
+    let host_suffix = shared.application_name_suffix(session);
+    if carried.parameters.is_empty() && host_suffix.is_none() {
+        return Arc::clone(known);
+    }
+    let mut parameters = (**known).clone();
+    for parameter in &carried.parameters {
+        parameters.set(&parameter.name, &parameter.value, false);
+    }
+    if let Some(suffix) = host_suffix {
+        let name = parameters.value(b"application_name").filter(|name| !name.is_empty()).unwrap_or(b"app");
+        let name = [name, suffix.as_bytes()].concat();
+        parameters.set(b"application_name", &name, false);
+    }
+    if parameters == **known { Arc::clone(known) } else { Arc::new(parameters) }
+}

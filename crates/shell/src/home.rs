@@ -1,0 +1,51 @@
+//! A pool as the workers see it: the pool itself behind its short lock, and what is counted about it.
+
+use std::sync::Arc;
+
+use link::Policy;
+use model::Parameters;
+use parking_lot::Mutex;
+use pool::Pool;
+use stats::Counters;
+
+use crate::moored::Moored;
+use crate::session::Session;
+
+/// Handles as the pool moves them.
+pub type ClientRef = Arc<Session>;
+/// Handles as the pool moves them.
+pub type ServerRef = Arc<Moored>;
+/// The pool of the data plane.
+pub type SharedPool = Pool<ClientRef, ServerRef>;
+/// The hub's record of a pool.
+pub type Cell = hub::PoolCell<ClientRef, ServerRef>;
+
+/// One pool.
+pub struct Home {
+    /// The hub's record.
+    pub cell: Arc<Cell>,
+    /// What each worker counted.
+    pub counters: Box<[Counters]>,
+    /// What the first server reported: told to clients at their login.
+    pub welcome: Mutex<Option<Arc<Parameters>>>,
+    /// How servers are cleaned whose client is gone.
+    pub cleaning: Mutex<Arc<Policy>>,
+}
+
+impl Home {
+    /// A pool that nobody has used yet.
+    pub fn new(cell: Arc<Cell>, workers: usize, cleaning: Arc<Policy>) -> Home {
+        let counters = (0..workers).map(|_| Counters::default()).collect();
+        Home { cell, counters, welcome: Mutex::new(None), cleaning: Mutex::new(cleaning) }
+    }
+
+    /// What all workers counted together.
+    pub fn totals(&self) -> stats::Totals {
+        self.counters.iter().map(Counters::totals).sum()
+    }
+
+    /// The pool, locked. Held for as short as it takes to decide; nothing else is locked meanwhile but a berth.
+    pub fn pool(&self) -> std::sync::MutexGuard<'_, SharedPool> {
+        self.cell.lock()
+    }
+}

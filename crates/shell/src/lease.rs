@@ -1,0 +1,260 @@
+//! How a server changes hands: from the pool to a client, back, and on to the next in the queue.
+//!
+//! Whoever frees a server serves the next waiter itself; no thread is woken for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton::Holder;
+use link::{Granted as Start, Link, Tally, unpaired};
+use model::{Moment, Refusal};
+use pool::{After, Grant, Released};
+use server::Broken;
+use stats::Counters;
+
+use crate::keeper;
+use crate::moored::{Conn, Moored};
+use crate::session::{Core, Granted, Lease, Phase, Session, Steady};
+use crate::worker::Worker;
+
+/// A server that was idle for longer than this is asked whether something waits in its socket.
+const PEEK_AFTER: Duration = Duration::from_millis(500);
+
+/// What came of asking for a server.
+pub enum Checkout {
+    /// The client has one.
+    Granted,
+    /// It waits.
+    Queued,
+    /// It will get none.
+    Refused(Refusal),
+}
+
+/// Asks the pool for a server.
+pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
+    let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
+    let home = Arc::clone(&steady.home);
+    let deadline = worker.now.deadline(steady.query_wait_timeout);
+    let answer = home.pool().checkout(worker.now, worker.id, session, deadline);
+    answered(worker, session, core, answer)
+}
+
+/// As `checkout`, for a client whose server turned out to be dead: it keeps its turn.
+pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
+    let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
+    let home = Arc::clone(&steady.home);
+    let since = if steady.waiting_since == Moment::NEVER { worker.now } else { steady.waiting_since };
+    let deadline = since.deadline(steady.query_wait_timeout);
+    let answer = home.pool().checkout_first(worker.now, worker.id, session, since, deadline);
+    answered(worker, session, core, answer)
+}
+
+fn answered(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    answer: pool::Checkout<Arc<Moored>>,
+) -> Checkout {
+    let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
+    match answer {
+        pool::Checkout::Granted(Grant { server, check, .. }) => {
+            accept(worker, session, core, Granted { server, check, waited: Duration::ZERO })
+        }
+        pool::Checkout::Queued { ticket, open } => {
+            steady.ticket = Some(ticket);
+            steady.waiting_since = worker.now;
+            steady.told_queued = false;
+            worker.shared.open_servers(&steady.home, open);
+            Checkout::Queued
+        }
+        pool::Checkout::Refused(error) => Checkout::Refused(error.cached_refusal()),
+    }
+}
+
+/// Takes a server that the pool has granted, and looks first whether it is still alive: what an idle server
+/// had to say is no client's business.
+pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, granted: Granted) -> Checkout {
+    let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
+    let Some((mut conn, edge)) = granted.server.berth.take_for(Arc::clone(session)) else {
+        // A grant names a server that lies in its berth; it can be gone only through a kill.
+        return checkout_again(worker, session, core);
+    };
+    let counters = &steady.home.counters[usize::from(worker.id.0)];
+    counters.add_server_assignment_count(1);
+    if !granted.waited.is_zero() {
+        counters.add_wait_time_us(granted.waited.as_micros() as u64);
+    }
+    let idle = worker.now.since(conn.machine.requested_at);
+    let has_news = edge || (idle > PEEK_AFTER && conn.side.stream.has_news());
+    if has_news && keeper::read(worker, &granted.server, &mut conn) != unpaired::Fate::Clean {
+        keeper::close(worker, &granted.server, conn);
+        return checkout_again(worker, session, core);
+    }
+    let Conn { mut side, machine } = conn;
+    worker.out.clear();
+    let start = steady.link.granted(worker.now, machine, granted.check, &mut worker.out);
+    if start == Start::Preparing {
+        side.stream.send(&worker.out.to_server, &[]);
+    }
+    steady.lease = Some(Lease { moored: granted.server, side });
+    Checkout::Granted
+}
+
+/// Takes a server that was opened for this client alone.
+pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, moored: Arc<Moored>) {
+    let _granted =
+        accept(worker, session, core, Granted { server: moored, check: false, waited: Duration::ZERO });
+}
+
+/// The link is done with its server: back to the pool, or straight to the next waiter.
+pub fn release(worker: &mut Worker, steady: &mut Steady) {
+    let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
+        return;
+    };
+    let conn = Conn { side: lease.side, machine };
+    if steady.link.policy().reset_always {
+        keeper::left(worker, &lease.moored, conn);
+    } else {
+        give_back(worker, &lease.moored, conn);
+    }
+}
+
+/// A clean server goes back to the pool.
+pub fn give_back(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
+    let home = &moored.home;
+    let mut pool = home.pool();
+    let after = pool.release(worker.now, moored.slot, worker.id, Released::Clean);
+    settle(worker, moored, conn, after, pool);
+}
+
+/// Does what the pool says about a server that is free. The pool stays locked until the server is moored, so
+/// that nobody is granted one that is not there.
+pub fn settle(
+    worker: &mut Worker,
+    moored: &Arc<Moored>,
+    conn: Conn,
+    after: After<Arc<Session>, Arc<Moored>>,
+    pool: std::sync::MutexGuard<'_, crate::home::SharedPool>,
+) {
+    match after {
+        After::Handover { client, grant, waited } => {
+            drop(pool);
+            // An edge that came meanwhile is seen by who takes it.
+            let _edge = moored.berth.moor(conn, Holder::Pool);
+            let granted = Granted { server: grant.server, check: grant.check, waited };
+            if client.grant(granted) {
+                worker.runnable.push_back(client);
+            }
+        }
+        After::Idle => {
+            let edge = moored.berth.moor(conn, Holder::Pool);
+            drop(pool);
+            if edge {
+                keeper::look(worker, moored);
+            }
+        }
+        After::Canceling => {
+            let _edge = moored.berth.moor(conn, Holder::Pool);
+            drop(pool);
+        }
+        After::Dedicated | After::Close => {
+            drop(pool);
+            keeper::close(worker, moored, conn);
+        }
+    }
+}
+
+/// A session that ended before it took its grant gives the server on.
+pub fn return_grant(worker: &mut Worker, session: &Arc<Session>) -> bool {
+    let granted = {
+        let mut mail = session.mail.lock();
+        mail.letters.clear();
+        mail.granted.take()
+    };
+    if let Some(Granted { server, .. }) = granted
+        && let Some((conn, edge)) = server.berth.take_for(Arc::clone(session))
+    {
+        if edge {
+            keeper::keep(worker, &server, conn);
+        } else {
+            give_back(worker, &server, conn);
+        }
+    }
+    false
+}
+
+/// The server is closed, whatever it was doing.
+pub fn close_server(worker: &mut Worker, steady: &mut Steady) {
+    let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
+        return;
+    };
+    keeper::close(worker, &lease.moored, Conn { side: lease.side, machine });
+}
+
+/// The client is gone: its server is cleaned, or closed and what it does canceled.
+pub fn abandon(worker: &mut Worker, steady: &mut Steady) {
+    let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
+        return;
+    };
+    let is_working = !machine.ledger.is_empty() && machine.broken.is_none();
+    let moored = lease.moored;
+    if is_working {
+        // Closing the socket does not stop the query: PostgreSQL notices when it next writes.
+        worker.shared.cancel(&moored, &machine, None);
+    }
+    keeper::left(worker, &moored, Conn { side: lease.side, machine });
+}
+
+/// Why the preparation of a server failed, if that is for the client to know: a setting that it asked for.
+pub fn broken_preparation(link: &Link) -> Option<Refusal> {
+    match &link.server()?.broken {
+        Some(Broken::OursFailed(code, text)) if link.has_carried() => {
+            Some(Refusal::ServerLoginFailed(code.to_string(), text.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// The client asked, on another connection, to stop what this session does.
+pub fn cancel(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
+    let Phase::Steady(steady) = &mut core.phase else { return };
+    if let Some(lease) = &steady.lease {
+        // While the pooler sets something of its own, or nothing runs, there is nothing of the client's to stop.
+        let is_running = steady.link.server().is_some_and(|server| !server.ledger.is_empty());
+        if is_running
+            && steady.link.wants_client_bytes()
+            && lease.moored.home.pool().cancel_sent(lease.moored.slot)
+            && let Some(server) = steady.link.server()
+        {
+            worker.shared.cancel(&lease.moored, server, Some(lease.moored.slot));
+        }
+        return;
+    }
+    if let Some(ticket) = steady.ticket
+        && steady.home.pool().forget(ticket)
+    {
+        steady.ticket = None;
+        crate::waiting::answer_canceled(worker, session, core);
+    }
+}
+
+/// Adds up what a link did.
+pub fn count(counters: &Counters, tally: &Tally) {
+    if tally.queries > 0 {
+        counters.add_query_count(u64::from(tally.queries));
+        counters.add_query_time_us(tally.query_time.as_micros() as u64);
+    }
+    if tally.transactions > 0 {
+        counters.add_xact_count(u64::from(tally.transactions));
+        counters.add_xact_time_us(tally.transaction_time.as_micros() as u64);
+    }
+    if tally.client_parses > 0 {
+        counters.add_client_parse_count(u64::from(tally.client_parses));
+    }
+    if tally.server_parses > 0 {
+        counters.add_server_parse_count(u64::from(tally.server_parses));
+    }
+    if tally.binds > 0 {
+        counters.add_bind_count(u64::from(tally.binds));
+    }
+}

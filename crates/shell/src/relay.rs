@@ -1,0 +1,408 @@
+//! The only loop that moves a client's bytes: read, ask the link, write; first the server's side, then the
+//! client's, until neither has anything more.
+//!
+//! It knows nothing of messages. It reads into the worker's scratch buffer, hands the link what is there and
+//! writes the spans that the link names; only what is not whole, or what the kernel does not take, is kept.
+
+use std::sync::Arc;
+
+use baton::Bits;
+use link::{Link, Then};
+use model::{Moment, Refusal};
+
+use crate::journal;
+use crate::lease::{self, Checkout};
+use crate::session::{Core, Letter, Phase, Session, Steady, news};
+use crate::socket::{Received, Stream};
+use crate::worker::Worker;
+
+/// Reads of one session before others have their turn.
+const READS_MAX: usize = 32;
+
+/// How one side's turn ended.
+enum Turn {
+    /// Something was moved: look again.
+    Moved,
+    /// Nothing to do until an edge or an answer comes.
+    Rest,
+    /// The session ends, with these words if there are any.
+    End(Option<Refusal>),
+    /// The server is at its end; `true`: the client knows why.
+    ServerGone(bool),
+}
+
+/// Does what can be done for a client that is logged in. True if it wants another turn.
+pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happened: Bits) -> bool {
+    if happened & news::MAIL != 0
+        && let Some(end) = read_mail(worker, session, core)
+    {
+        close(worker, session, core, end);
+        return false;
+    }
+    if happened & news::TIMER != 0 {
+        core.armed = Moment::NEVER;
+        if let Some(refusal) = check_deadlines(worker, core) {
+            close(worker, session, core, Some(refusal));
+            return false;
+        }
+    }
+    for _ in 0..READS_MAX {
+        match server_turn(worker, core) {
+            Turn::Moved => {
+                finish_turn(worker, core);
+                continue;
+            }
+            Turn::Rest => {}
+            Turn::End(refusal) => {
+                close(worker, session, core, refusal);
+                return false;
+            }
+            Turn::ServerGone(told) => {
+                if lose_server(worker, session, core, told) {
+                    continue;
+                }
+                return false;
+            }
+        }
+        match client_turn(worker, session, core) {
+            Turn::Moved => finish_turn(worker, core),
+            Turn::Rest => {
+                arm(worker, session, core);
+                return false;
+            }
+            Turn::End(refusal) => {
+                close(worker, session, core, refusal);
+                return false;
+            }
+            Turn::ServerGone(told) => {
+                if !lose_server(worker, session, core, told) {
+                    return false;
+                }
+            }
+        }
+    }
+    true
+}
+
+fn steady(core: &mut Core) -> Option<(&mut Steady, &mut Stream)> {
+    match &mut core.phase {
+        Phase::Steady(steady) => Some((steady, &mut core.stream)),
+        _ => None,
+    }
+}
+
+/// After each move: the server goes back as soon as it is free, and the work is counted.
+fn finish_turn(worker: &mut Worker, core: &mut Core) {
+    let Some((steady, _)) = steady(core) else { return };
+    let tally = std::mem::take(&mut worker.out.tally);
+    lease::count(&steady.home.counters[usize::from(worker.id.0)], &tally);
+    let is_free = steady.link.release_due()
+        && steady
+            .lease
+            .as_ref()
+            .is_some_and(|lease| lease.side.pending.is_empty() && !lease.side.stream.is_backed_up());
+    if is_free {
+        lease::release(worker, steady);
+    }
+}
+
+fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
+    let Some((steady, client)) = steady(core) else { return Turn::Rest };
+    let Some(lease) = &mut steady.lease else { return Turn::Rest };
+    // A client that does not read holds its server up, and nobody else.
+    if client.is_backed_up() && !client.flush() {
+        return Turn::Rest;
+    }
+    if client.is_broken() {
+        return Turn::End(None);
+    }
+    let side = &mut lease.side;
+    side.readable |= lease.moored.berth.take_edge();
+    if !side.readable {
+        return Turn::Rest;
+    }
+    let count = match side.stream.receive(&mut worker.scratch) {
+        Received::Some(count, more) => {
+            side.readable = more;
+            count
+        }
+        Received::Nothing => {
+            side.readable = false;
+            return Turn::Rest;
+        }
+        Received::End => return Turn::ServerGone(false),
+    };
+    steady.home.counters[usize::from(worker.id.0)].add_sent_bytes(count as u64);
+    let kept = Kept::begin(&mut side.pending, &worker.scratch[..count]);
+    let input = kept.input(&side.pending, &worker.scratch[..count]);
+    worker.out.clear();
+    let progress = steady.link.on_server(worker.now, input, &mut worker.out);
+    client.send(&worker.out.to_client, input);
+    kept.end(&mut side.pending, &worker.scratch[..count], progress.consumed);
+    steady.stalled = false;
+    match progress.then {
+        Then::Read | Then::Wait => Turn::Moved,
+        Then::Close(refusal) => Turn::End(refusal),
+        Then::ServerGone(told) => Turn::ServerGone(told),
+    }
+}
+
+/// Where the bytes of a read are: in the scratch buffer alone, or behind what an earlier read left over.
+#[derive(Clone, Copy)]
+struct Kept(bool);
+
+impl Kept {
+    fn begin(pending: &mut Vec<u8>, read: &[u8]) -> Kept {
+        let kept = !pending.is_empty();
+        if kept {
+            pending.extend_from_slice(read);
+        }
+        Kept(kept)
+    }
+
+    fn input<'a>(self, pending: &'a [u8], read: &'a [u8]) -> &'a [u8] {
+        if self.0 { pending } else { read }
+    }
+
+    /// Keeps what the link did not take; gives the room back as soon as nothing is left.
+    fn end(self, pending: &mut Vec<u8>, read: &[u8], consumed: usize) {
+        if !self.0 {
+            pending.extend_from_slice(&read[consumed..]);
+        } else if consumed == pending.len() {
+            *pending = Vec::new();
+        } else {
+            pending.drain(..consumed);
+        }
+    }
+}
+
+fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Turn {
+    if core.stream.is_backed_up() {
+        core.stream.flush();
+    }
+    if core.stream.is_broken() {
+        return Turn::End(None);
+    }
+    let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
+    if !core.readable && !steady.unread {
+        return Turn::Rest;
+    }
+    if steady.lease.is_none() {
+        return without_server(worker, session, core);
+    }
+    with_server(worker, core)
+}
+
+/// The client has news and no server: it is given one before its bytes are read, so that those of a client
+/// that waits stay in the kernel. One that has hung up is read, because it may only be saying goodbye.
+fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Turn {
+    let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
+    if core.hung_up && core.readable {
+        match core.stream.receive(&mut worker.scratch) {
+            Received::End => return Turn::End(None),
+            Received::Nothing => core.readable = false,
+            Received::Some(count, _) => {
+                core.pending.extend_from_slice(&worker.scratch[..count]);
+                let progress = steady.link.on_client_alone(&core.pending);
+                core.pending.drain(..progress.consumed);
+                if let Then::Close(refusal) = progress.then {
+                    return Turn::End(refusal);
+                }
+                steady.unread = !core.pending.is_empty();
+            }
+        }
+        if !steady.unread {
+            return Turn::Rest;
+        }
+    }
+    if steady.ticket.is_some() {
+        return Turn::Rest;
+    }
+    match lease::checkout(worker, session, core) {
+        Checkout::Granted => Turn::Moved,
+        Checkout::Queued => Turn::Rest,
+        Checkout::Refused(refusal) => Turn::End(Some(refusal)),
+    }
+}
+
+fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
+    let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
+    let Some(lease) = &mut steady.lease else { return Turn::Rest };
+    let server = &mut lease.side.stream;
+    if server.is_backed_up() && !server.flush() {
+        return Turn::Rest;
+    }
+    if server.is_broken() {
+        // What it said before it went may still be there, and says more than we could.
+        lease.side.readable = true;
+        return Turn::ServerGone(false);
+    }
+    if !steady.link.wants_client_bytes() || steady.stalled {
+        return Turn::Rest;
+    }
+    let mut count = 0;
+    if !steady.unread {
+        match core.stream.receive(&mut worker.scratch) {
+            Received::Some(read, more) => {
+                core.readable = more || core.hung_up;
+                count = read;
+            }
+            Received::Nothing => {
+                core.readable = false;
+                return Turn::Rest;
+            }
+            Received::End => return Turn::End(None),
+        }
+        steady.home.counters[usize::from(worker.id.0)].add_received_bytes(count as u64);
+    }
+    core.requested_at = worker.now;
+    let kept = Kept::begin(&mut core.pending, &worker.scratch[..count]);
+    let input = kept.input(&core.pending, &worker.scratch[..count]);
+    worker.out.clear();
+    let progress = steady.link.on_client(worker.now, input, &mut worker.out);
+    server.send(&worker.out.to_server, input);
+    core.stream.send(&worker.out.to_client, input);
+    kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
+    steady.unread = false;
+    match progress.then {
+        Then::Read | Then::ServerGone(_) => Turn::Moved,
+        Then::Wait => {
+            steady.stalled = true;
+            steady.unread = true;
+            Turn::Moved
+        }
+        Then::Close(refusal) => Turn::End(refusal),
+    }
+}
+
+/// The server is gone. True if the client needs not know: it had not said anything to it yet.
+fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, told: bool) -> bool {
+    let Phase::Steady(steady) = &mut core.phase else { return false };
+    let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
+    let refusal = lease::broken_preparation(&steady.link);
+    lease::close_server(worker, steady);
+    if was_preparing && !told && refusal.is_none() {
+        return match lease::checkout_again(worker, session, core) {
+            Checkout::Granted => true,
+            Checkout::Queued => false,
+            Checkout::Refused(refusal) => {
+                close(worker, session, core, Some(refusal));
+                false
+            }
+        };
+    }
+    let words = if told { None } else { Some(refusal.unwrap_or(Refusal::ServerCrashed)) };
+    close(worker, session, core, words);
+    false
+}
+
+/// Reads the letters. `Some` if the session ends.
+fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Option<Option<Refusal>> {
+    let (granted, letters) = {
+        let mut mail = session.mail.lock();
+        (mail.granted.take(), std::mem::take(&mut mail.letters))
+    };
+    if let Some(granted) = granted {
+        if let Phase::Steady(steady) = &mut core.phase {
+            steady.ticket = None;
+        }
+        match lease::accept(worker, session, core, granted) {
+            Checkout::Granted | Checkout::Queued => {}
+            Checkout::Refused(refusal) => return Some(Some(refusal)),
+        }
+    }
+    for letter in letters {
+        match letter {
+            Letter::End(refusal) => return Some(Some(refusal)),
+            Letter::Cancel => lease::cancel(worker, session, core),
+            Letter::Policy(policy) => {
+                if let Phase::Steady(steady) = &mut core.phase {
+                    steady.link.set_policy(policy);
+                }
+            }
+            Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),
+            Letter::Dedicated(Err(refusal)) => return Some(Some(refusal)),
+            Letter::Challenge(_) | Letter::Checked(_) | Letter::Reply(_) => {}
+        }
+    }
+    None
+}
+
+fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
+    let Phase::Steady(steady) = &mut core.phase else { return None };
+    if steady.ticket.is_some() {
+        // Its wait has limits of its own: the pool's tick ends it.
+        if !steady.told_queued && steady.waiting_since.deadline(steady.query_wait_notify) <= worker.now {
+            steady.told_queued = true;
+            let mut notice = Vec::new();
+            wire::encode::report(
+                &mut notice,
+                wire::encode::Severity::Notice,
+                wire::sqlstate::SUCCESSFUL_COMPLETION,
+                "No server connection available in postgres backend, client being queued",
+                None,
+            );
+            core.stream.send_bytes(&notice);
+        }
+        return None;
+    }
+    steady.link.on_timeout(worker.now)
+}
+
+/// Makes sure that a timer wakes the session in time.
+fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
+    let Phase::Steady(steady) = &core.phase else { return };
+    let deadline = if steady.ticket.is_none() {
+        steady.link.poll_timeout()
+    } else if steady.told_queued {
+        Moment::NEVER
+    } else {
+        steady.waiting_since.deadline(steady.query_wait_notify)
+    };
+    if deadline < core.armed {
+        core.armed = deadline;
+        worker.timers.arm(deadline, session);
+    }
+}
+
+/// Ends a session: words for the client, its server cleaned or closed, everything it counted for given back.
+pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refusal: Option<Refusal>) {
+    let phase = std::mem::replace(&mut core.phase, Phase::Closed);
+    if let Some(refusal) = &refusal {
+        let mut words = Vec::new();
+        client::refuse::encode(&mut words, refusal);
+        core.stream.send_bytes(&words);
+    }
+    core.stream.farewell(&mut worker.scratch);
+    if let Some(token) = session.token.lock().take() {
+        worker.shared.workers[usize::from(session.worker.0)].sources.remove(token);
+    }
+    journal::client_closed(&worker.shared, session, refusal.as_ref());
+    match phase {
+        Phase::Steady(mut steady) => {
+            if let Some(ticket) = steady.ticket.take() {
+                steady.home.pool().forget(ticket);
+            }
+            lease::abandon(worker, &mut steady);
+        }
+        Phase::Entering(entering) => entering.abandon(worker),
+        Phase::Admin(_) | Phase::Closed => {}
+    }
+    worker.shared.client_gone(session);
+    lease::return_grant(worker, session);
+    // What is kept alive by a timer or a waiting thread is only a name.
+    core.pending = Vec::new();
+}
+
+/// Whether the link of a session may be shown as waiting for a server.
+pub fn is_waiting(steady: &Steady) -> bool {
+    steady.ticket.is_some()
+}
+
+/// The link's own view, for tables.
+pub fn link_of(core: &Core) -> Option<&Link> {
+    match &core.phase {
+        Phase::Steady(steady) => Some(&steady.link),
+        _ => None,
+    }
+}

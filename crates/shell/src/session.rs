@@ -1,0 +1,216 @@
+//! One client's session: its gate, its mail, and what only the one behind the gate may touch.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use baton::{Bits, Gate};
+use link::Link;
+use mio::Token;
+use model::{ClientId, Moment, Refusal, WorkerId};
+use parking_lot::Mutex;
+use pool::Ticket;
+
+use crate::admin::Admin;
+use crate::enter::Entering;
+use crate::home::Home;
+use crate::moored::{Moored, ServerSide};
+use crate::socket::Stream;
+
+/// What can be posted at a session's gate.
+pub mod news {
+    use baton::Bits;
+
+    /// The client's socket may have something to read.
+    pub const CLIENT_READABLE: Bits = 1;
+    /// The client's socket takes bytes again.
+    pub const CLIENT_WRITABLE: Bits = 2;
+    /// The client has closed its side.
+    pub const CLIENT_HUNG_UP: Bits = 4;
+    /// The server's socket has an edge.
+    pub const SERVER_EDGE: Bits = 8;
+    /// There is mail.
+    pub const MAIL: Bits = 16;
+    /// A deadline may have passed.
+    pub const TIMER: Bits = 32;
+    /// It had more to do than one turn allows.
+    pub const AGAIN: Bits = 64;
+}
+
+/// What others tell a session.
+pub enum Letter {
+    /// How the client must prove itself.
+    Challenge(client::login::Challenge),
+    /// The outcome of a slow check of a password.
+    Checked(client::login::Checked),
+    /// The session ends with this.
+    End(Refusal),
+    /// The client asked to stop what its session does.
+    Cancel,
+    /// What the console answers.
+    Reply(Box<console::Reply>),
+    /// The settings have changed.
+    Policy(Arc<link::Policy>),
+    /// The server that it alone may use is connected, or could not be.
+    Dedicated(Result<Arc<Moored>, Refusal>),
+}
+
+/// A server that the pool has granted.
+pub struct Granted {
+    /// The server.
+    pub server: Arc<Moored>,
+    /// It must show that it lives.
+    pub check: bool,
+    /// How long the client waited for it.
+    pub waited: Duration,
+}
+
+/// What waits to be seen by whoever works on the session next.
+#[derive(Default)]
+pub struct Mail {
+    /// Apart from the letters, because it comes with each hand-over and must not allocate.
+    pub granted: Option<Granted>,
+    /// Everything else.
+    pub letters: Vec<Letter>,
+}
+
+/// The server that a session has.
+pub struct Lease {
+    /// Its place.
+    pub moored: Arc<Moored>,
+    /// Its I/O; the machine is in the link.
+    pub side: Box<ServerSide>,
+}
+
+/// A client that is logged in.
+pub struct Steady {
+    /// The pair of machines.
+    pub link: Link,
+    /// Its pool.
+    pub home: Arc<Home>,
+    /// Its place in the queue, while it waits.
+    pub ticket: Option<Ticket>,
+    /// Since when it waits.
+    pub waiting_since: Moment,
+    /// It has been told that it is queued.
+    pub told_queued: bool,
+    /// Its server.
+    pub lease: Option<Lease>,
+    /// The link wants no more of the client before the server has answered.
+    pub stalled: bool,
+    /// Whole messages of the client are in `pending`: they can be dealt with without a read.
+    pub unread: bool,
+    /// How long it may wait.
+    pub query_wait_timeout: Duration,
+    /// When to say that it is queued.
+    pub query_wait_notify: Duration,
+}
+
+/// Where a session stands.
+pub enum Phase {
+    /// Not let in yet.
+    Entering(Box<Entering>),
+    /// A client of a pool.
+    Steady(Box<Steady>),
+    /// A user of the console.
+    Admin(Box<Admin>),
+    /// At its end.
+    Closed,
+}
+
+/// What only the one behind the gate touches.
+pub struct Core {
+    /// The client's socket.
+    pub stream: Stream,
+    /// What was read from it and is not dealt with.
+    pub pending: Vec<u8>,
+    /// There may be something to read.
+    pub readable: bool,
+    /// The client has closed its side.
+    pub hung_up: bool,
+    /// Where the session stands.
+    pub phase: Phase,
+    /// The earliest moment at which a timer will wake it.
+    pub armed: Moment,
+    /// When it last sent something, for tables.
+    pub requested_at: Moment,
+}
+
+/// Facts about a client that never change after its login.
+#[derive(Clone, Debug, Default)]
+pub struct ClientFacts {
+    /// The database entry it asked for.
+    pub database: String,
+    /// The name it logged in with.
+    pub user: String,
+    /// `none`, `logical` or `physical`.
+    pub replication: &'static str,
+    /// Version and cipher; empty without TLS.
+    pub tls: String,
+}
+
+/// A client, from accept to close.
+pub struct Session {
+    /// Its name.
+    pub id: ClientId,
+    /// The worker whose poll watches it.
+    pub worker: WorkerId,
+    /// Its place in that worker's table.
+    pub token: Mutex<Option<Token>>,
+    /// Where it came from; `None` for a Unix socket.
+    pub peer: Option<SocketAddr>,
+    /// Where it came to; `None` for a Unix socket.
+    pub local: Option<SocketAddr>,
+    /// Seconds since 1970 at which it was accepted.
+    pub connected_unix: u64,
+    /// Who it is, once it is let in.
+    pub facts: Mutex<Option<Arc<ClientFacts>>>,
+    /// Its pool, once it is let in.
+    pub home: Mutex<Option<Arc<Home>>>,
+    /// Where it goes if it proves who it is.
+    pub seat: Mutex<Option<hub::Seat>>,
+    /// Its login no longer counts as one under way.
+    pub is_proved: AtomicBool,
+    /// What it counted for was given back.
+    pub is_gone: AtomicBool,
+    /// Who works on it.
+    pub gate: Gate,
+    /// What waits for it.
+    pub mail: Mutex<Mail>,
+    /// Locked by whoever is behind the gate, and for a look by the console.
+    pub core: Mutex<Core>,
+}
+
+impl Session {
+    /// Leaves a letter. True if the caller must see to it that somebody works on the session now.
+    #[must_use]
+    pub fn send(&self, letter: Letter) -> bool {
+        self.mail.lock().letters.push(letter);
+        self.gate.post(news::MAIL)
+    }
+
+    /// Leaves a grant. True if the caller must work on the session now.
+    #[must_use]
+    pub fn grant(&self, granted: Granted) -> bool {
+        self.mail.lock().granted = Some(granted);
+        self.gate.post(news::MAIL)
+    }
+
+    /// What is known about who it is.
+    pub fn who(&self) -> Option<Arc<ClientFacts>> {
+        self.facts.lock().clone()
+    }
+}
+
+impl Core {
+    /// Takes note of what happened to the client's socket.
+    pub fn note(&mut self, bits: Bits) {
+        if bits & (news::CLIENT_READABLE | news::CLIENT_HUNG_UP) != 0 {
+            self.readable = true;
+        }
+        if bits & news::CLIENT_HUNG_UP != 0 {
+            self.hung_up = true;
+        }
+    }
+}

@@ -1,0 +1,630 @@
+//! What all threads share, and the questions that a worker asks of it: never on the way of a query.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use auth::hba::Origin;
+use auth::scram::{AwaitClientFirst, Nonce};
+use client::login::{Carried, Challenge, Identity, PasswordCheck, Replication, Transport, UnknownParameter};
+use hub::{ClientPolicy, Entered, Facts, Work};
+use link::Policy;
+use model::{ClientId, Moment, PoolId, Refusal, ServerId, Statements, WorkerId};
+use parking_lot::{Mutex, RwLock};
+use pool::{Opens, Slot};
+use rustc_hash::FxHashMap;
+use server::Server;
+use settings::{Compat, Settings, SslMode};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::cancel;
+use crate::clock::Clock;
+use crate::control::Order;
+use crate::home::{Cell, ClientRef, Home, ServerRef};
+use crate::moored::Moored;
+use crate::session::{Letter, Session};
+use crate::socket::Stream;
+use crate::sockopt::TcpOptions;
+use crate::tls::{ClientTls, Reloadable, ServerTls};
+use crate::worker::{Errand, Handle};
+use crate::{journal, random};
+
+/// The hub of the data plane.
+pub type Hub = hub::Hub<ClientRef, ServerRef>;
+
+/// What all threads share.
+pub struct Shared {
+    /// The clock.
+    pub clock: Clock,
+    /// What clients share.
+    pub hub: Mutex<Hub>,
+    /// The workers, by their numbers.
+    pub workers: Box<[Handle]>,
+    /// Prepared statements.
+    pub statements: Arc<Statements>,
+    /// TLS with clients.
+    pub client_tls: Reloadable<ClientTls>,
+    /// TLS with servers.
+    pub server_tls: Reloadable<ServerTls>,
+    /// How many cancel requests are on their way.
+    pub cancels: AtomicUsize,
+    /// An accept() failed for want of descriptors and is to be tried again.
+    pub accept_again: AtomicBool,
+    settings: RwLock<Arc<Settings>>,
+    homes: RwLock<FxHashMap<PoolId, Arc<Home>>>,
+    loads: Box<[AtomicUsize]>,
+    last_id: AtomicU64,
+    control: UnboundedSender<Order>,
+}
+
+/// How a client must prove itself, now or when somebody has found out.
+pub enum Identified {
+    /// So.
+    Now(Challenge),
+    /// A letter will say.
+    Later,
+}
+
+/// What a client of a pool lives by.
+#[derive(Clone)]
+pub struct Terms {
+    /// For its link.
+    pub policy: Arc<Policy>,
+    /// How long it may wait for a server.
+    pub query_wait_timeout: Duration,
+    /// When it is told that it waits.
+    pub query_wait_notify: Duration,
+    /// Its protocol has cancel keys of more than four bytes.
+    pub takes_long_keys: bool,
+}
+
+/// A client that may come in.
+pub enum Entry {
+    /// Into the console.
+    Console(console::Role),
+    /// Into a pool.
+    Pool {
+        /// Which.
+        home: Arc<Home>,
+        /// By what rules.
+        policy: Arc<ClientPolicy>,
+        /// The same for its link.
+        terms: Terms,
+        /// It wants a server of its own.
+        is_replication: bool,
+    },
+}
+
+impl Entry {
+    /// The pool.
+    pub fn home(&self) -> Option<Arc<Home>> {
+        match self {
+            Entry::Console(_) => None,
+            Entry::Pool { home, .. } => Some(Arc::clone(home)),
+        }
+    }
+
+    /// The rules of its session.
+    pub fn terms(&self) -> Option<Terms> {
+        match self {
+            Entry::Console(_) => None,
+            Entry::Pool { terms, .. } => Some(terms.clone()),
+        }
+    }
+
+    /// Whether it wants a server of its own.
+    pub fn is_replication(&self) -> bool {
+        matches!(self, Entry::Pool { is_replication: true, .. })
+    }
+
+    /// What becomes of the parameters of its startup message. The console takes any and heeds none.
+    ///
+    /// # Errors
+    /// A parameter that nobody would apply.
+    pub fn settle(&self, requested: client::login::Requested) -> Result<Carried, Refusal> {
+        let (ignored, tracked, unknown) = match self {
+            Entry::Console(_) => (Vec::new(), Vec::new(), UnknownParameter::Carry),
+            Entry::Pool { policy, .. } => {
+                let unknown = if policy.is_compat_pgbouncer {
+                    UnknownParameter::Refuse
+                } else {
+                    UnknownParameter::Carry
+                };
+                (policy.ignore_startup_parameters.clone(), tracked(policy), unknown)
+            }
+        };
+        requested.settle(&client::login::Policy { ignored: &ignored, tracked: &tracked, unknown })
+    }
+}
+
+/// Parameters that every client has of its own, as in PgBouncer.
+const TRACKED: [&str; 5] =
+    ["DateStyle", "client_encoding", "TimeZone", "standard_conforming_strings", "application_name"];
+
+fn tracked(policy: &ClientPolicy) -> Vec<String> {
+    let extra = policy.track_extra_parameters.iter().cloned();
+    TRACKED.iter().map(|&name| name.to_owned()).chain(extra).collect()
+}
+
+/// Settings in, a link's policy out.
+pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
+    Policy {
+        mode: policy.pool_mode,
+        prepared_max: policy.max_prepared_statements as usize,
+        statement_bytes_max: u64::from(policy.prepared_statement_size_max),
+        misuse_closes: policy.is_compat_pgbouncer,
+        disable_pqexec: policy.disable_pqexec,
+        dedicated: is_dedicated,
+        reset_query: policy.server_reset_query.as_bytes().into(),
+        reset_always: policy.server_reset_query_always,
+        check_query: policy.server_check_query.as_ref().map(|text| text.as_bytes().into()),
+        query_timeout: policy.query_timeout,
+        idle_transaction_timeout: policy.idle_transaction_timeout,
+        transaction_timeout: policy.transaction_timeout,
+        client_idle_timeout: policy.client_idle_timeout,
+        ..Policy::default()
+    }
+}
+
+impl Shared {
+    /// Puts the parts together.
+    pub fn new(
+        hub: Hub,
+        workers: Box<[Handle]>,
+        control: UnboundedSender<Order>,
+        client_tls: ClientTls,
+        server_tls: ServerTls,
+    ) -> Shared {
+        let settings = Arc::clone(hub.settings());
+        let loads = workers.iter().map(|_| AtomicUsize::new(0)).collect();
+        Shared {
+            clock: Clock::start(),
+            hub: Mutex::new(hub),
+            workers,
+            statements: Arc::new(Statements::default()),
+            client_tls: Reloadable::new(client_tls),
+            server_tls: Reloadable::new(server_tls),
+            cancels: AtomicUsize::new(0),
+            accept_again: AtomicBool::new(false),
+            settings: RwLock::new(settings),
+            homes: RwLock::default(),
+            loads,
+            last_id: AtomicU64::new(0),
+            control,
+        }
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read())
+    }
+
+    /// Puts new settings in force, after the hub has taken them.
+    pub fn set_settings(&self, settings: Arc<Settings>) {
+        *self.settings.write() = settings;
+    }
+
+    /// A number that no other connection of this process has.
+    pub fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A name for a server.
+    pub fn next_server_id(&self) -> ServerId {
+        ServerId(self.next_id())
+    }
+
+    /// Asks the control plane.
+    pub fn order(&self, order: Order) {
+        // It is gone only when the process ends.
+        let _ = self.control.send(order);
+    }
+
+    /// Sees to it that a worker does what was posted to a session by another thread.
+    pub fn run(&self, session: Arc<Session>) {
+        self.workers[usize::from(session.worker.0)].ask(Errand::Run(session));
+    }
+
+    /// Leaves a letter, from a thread that is no worker.
+    pub fn post(&self, session: &Arc<Session>, letter: Letter) {
+        if session.send(letter) {
+            self.run(Arc::clone(session));
+        }
+    }
+
+    // New clients.
+
+    /// Whether one more client may begin its login.
+    pub fn admit_unproved(&self) -> bool {
+        self.hub.lock().admit().is_ok()
+    }
+
+    /// The worker that is to watch a new client: the caller, unless another has far fewer.
+    pub fn least_busy(&self, caller: WorkerId, slack: usize) -> WorkerId {
+        let load = |index: usize| self.loads[index].load(Ordering::Relaxed);
+        let own = load(usize::from(caller.0));
+        let least = (0..self.loads.len()).min_by_key(|&index| load(index)).unwrap_or_default();
+        if own > load(least) + slack { WorkerId(least as u16) } else { caller }
+    }
+
+    /// A client was accepted.
+    pub fn client_came(&self, session: &Session) {
+        self.loads[usize::from(session.worker.0)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A client has proved itself and may be in.
+    pub fn logged_in(&self, session: &Arc<Session>) {
+        if !session.is_proved.swap(true, Ordering::AcqRel) {
+            self.hub.lock().login_over();
+        }
+        journal::login_attempt(self, session);
+    }
+
+    /// A client is gone: what it counted for is given back.
+    pub fn client_gone(&self, session: &Session) {
+        if session.is_gone.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.loads[usize::from(session.worker.0)].fetch_sub(1, Ordering::Relaxed);
+        let now = self.clock.now();
+        let mut hub = self.hub.lock();
+        if !session.is_proved.swap(true, Ordering::AcqRel) {
+            hub.login_over();
+        }
+        hub.leave(now, session.id);
+    }
+
+    /// An accept() failed: try again when something was closed.
+    pub fn retry_accept(&self) {
+        self.accept_again.store(true, Ordering::Relaxed);
+    }
+
+    /// Options of TCP sockets.
+    pub fn tcp_options(&self) -> TcpOptions {
+        tcp_options(&self.settings())
+    }
+
+    /// What a client on TCP may begin with.
+    pub fn transport(&self) -> Transport {
+        match self.client_tls.load().mode {
+            SslMode::Disable => Transport::Plain,
+            SslMode::Allow | SslMode::Prefer => Transport::PlainTlsOffered,
+            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => Transport::PlainTlsRequired,
+        }
+    }
+
+    /// Our side of a TLS session with a client.
+    pub fn accept_tls(&self) -> Option<rustls::Connection> {
+        let config = self.client_tls.load().config.clone()?;
+        rustls::ServerConnection::new(config).ok().map(rustls::Connection::Server)
+    }
+
+    /// How long a login may take; zero is for ever.
+    pub fn login_timeout(&self) -> Duration {
+        self.settings().general.client_login_timeout
+    }
+
+    /// What every client is told at its login.
+    pub fn login_notice(&self) -> Option<String> {
+        let settings = self.settings();
+        let text = &settings.general.login_notify_message;
+        (!text.is_empty()).then(|| text.clone())
+    }
+
+    /// What is added to a client's application_name.
+    pub fn application_name_suffix(&self, session: &Session) -> Option<String> {
+        self.settings().general.application_name_add_host.then(|| match session.peer {
+            Some(peer) => format!(" - {peer}"),
+            None => " - unix".to_owned(),
+        })
+    }
+
+    // Logins.
+
+    /// Asks the hub how a client must prove itself.
+    pub fn identify(&self, session: &Arc<Session>, stream: &Stream, identity: &Identity) -> Identified {
+        let claim = Claim::of(session, stream, identity);
+        let now = self.clock.now();
+        let plan = self.hub.lock().identify(now, &claim.facts());
+        *session.seat.lock() = Some(plan.seat);
+        self.challenge(session, claim, plan.challenge)
+    }
+
+    /// What the hub asks for, in the login's words; what takes time goes to the control plane.
+    pub fn challenge(
+        &self,
+        session: &Arc<Session>,
+        claim: Claim,
+        challenge: hub::Challenge<ClientRef, ServerRef>,
+    ) -> Identified {
+        Identified::Now(match challenge {
+            hub::Challenge::Pass => Challenge::Pass,
+            hub::Challenge::Refuse(refusal) => Challenge::Refuse(refusal),
+            hub::Challenge::Plain(expected) => Challenge::Plain(expect(expected)),
+            hub::Challenge::Md5(expected) => Challenge::Md5(expect(expected), random::bytes()),
+            hub::Challenge::Scram(credential) => Challenge::Scram(self.scram(&claim, credential)),
+            hub::Challenge::Derive(derivation) => {
+                self.order(Order::Derive { session: Arc::clone(session), claim, derivation });
+                return Identified::Later;
+            }
+            hub::Challenge::Lookup(lookup) => {
+                self.order(Order::Lookup { session: Arc::clone(session), claim, lookup });
+                return Identified::Later;
+            }
+        })
+    }
+
+    /// A SCRAM exchange, bound to the TLS session if there is one.
+    pub fn scram(&self, claim: &Claim, credential: auth::scram::Credential) -> AwaitClientFirst {
+        let tls = self.client_tls.load();
+        let binding = tls.channel_binding.as_deref().filter(|_| claim.is_tls);
+        AwaitClientFirst::new(credential, binding, Nonce(random::bytes()))
+    }
+
+    /// Runs a slow check of a password elsewhere.
+    pub fn check_password(&self, session: &Arc<Session>, check: PasswordCheck) {
+        self.order(Order::CheckPassword { session: Arc::clone(session), check });
+    }
+
+    /// The client has proved who it is: may it come in?
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn enter(
+        &self,
+        session: &Arc<Session>,
+        identity: &Identity,
+        evidence: client::login::Evidence,
+        _is_unix: bool,
+    ) -> Result<Entry, Refusal> {
+        let seat = session.seat.lock().take().ok_or(Refusal::BouncerConfigError)?;
+        let evidence = match evidence {
+            client::login::Evidence::None => hub::Evidence::None,
+            client::login::Evidence::Password(password) => hub::Evidence::Password(password),
+            client::login::Evidence::Scram(login) => hub::Evidence::Scram(login),
+        };
+        let now = self.clock.now();
+        let entered = self.hub.lock().enter(now, session.id, session, &seat, evidence)?;
+        Ok(match entered {
+            Entered::Console(role) => Entry::Console(role),
+            Entered::Member(member) => {
+                let is_replication = identity.replication != Replication::No;
+                let home = self.home(&member.cell);
+                self.open_servers(&home, member.open);
+                let terms = Terms {
+                    policy: Arc::new(link_policy(&member.policy, is_replication)),
+                    query_wait_timeout: member.policy.query_wait_timeout,
+                    query_wait_notify: member.policy.query_wait_notify,
+                    takes_long_keys: identity.takes_long_keys(),
+                };
+                Entry::Pool { home, policy: member.policy, terms, is_replication }
+            }
+        })
+    }
+
+    /// A key by which the session's queries can be canceled.
+    pub fn issue_key(&self, session: &Arc<Session>, is_long: bool) -> (u32, Vec<u8>) {
+        let key = self.hub.lock().issue_key(session.id, &random::bytes(), is_long);
+        // A session that is asked to leave while it enters has none: it will not get to use it.
+        key.map_or_else(|| (0, vec![0; 4]), |key| (key.process_id, key.secret().to_vec()))
+    }
+
+    /// A cancel request has come on a connection of its own.
+    pub fn cancel_request(
+        &self,
+        _from: &Session,
+        process_id: u32,
+        key: &[u8],
+        runnable: &mut VecDeque<Arc<Session>>,
+    ) {
+        let found = self.hub.lock().find_by_key(process_id, key);
+        if let Some((_, session)) = found
+            && session.send(Letter::Cancel)
+        {
+            runnable.push_back(session);
+        }
+    }
+
+    // Pools and servers.
+
+    /// A pool as the workers see it.
+    pub fn home(&self, cell: &Arc<Cell>) -> Arc<Home> {
+        if let Some(home) = self.homes.read().get(&cell.id) {
+            return Arc::clone(home);
+        }
+        let mut homes = self.homes.write();
+        let make = || {
+            let policy = self.hub.lock().policy(cell.id, &cell.key.user);
+            let cleaning = policy.map_or_else(Policy::default, |policy| link_policy(&policy, false));
+            Arc::new(Home::new(Arc::clone(cell), self.workers.len(), Arc::new(cleaning)))
+        };
+        Arc::clone(homes.entry(cell.id).or_insert_with(make))
+    }
+
+    /// All pools.
+    pub fn homes(&self) -> Vec<Arc<Home>> {
+        self.homes.read().values().map(Arc::clone).collect()
+    }
+
+    /// Forgets pools that the hub no longer has.
+    pub fn forget_homes(&self, is_known: impl Fn(PoolId) -> bool) {
+        self.homes.write().retain(|id, _| is_known(*id));
+    }
+
+    /// Has servers opened.
+    pub fn open_servers(&self, home: &Arc<Home>, opens: Opens) {
+        for slot in opens {
+            self.order(Order::Open { home: Arc::clone(home), slot });
+        }
+    }
+
+    /// Has a server opened for one client alone.
+    pub fn open_dedicated(
+        &self,
+        session: &Arc<Session>,
+        home: &Arc<Home>,
+        identity: &Identity,
+        carried: &Carried,
+    ) {
+        let reserved = home.pool().reserve_dedicated();
+        let Some(dedicated) = reserved else {
+            self.post(session, Letter::Dedicated(Err(Refusal::QueryWaitTimeout)));
+            return;
+        };
+        if let Some(ended) = dedicated.evicted {
+            self.close_given_up(&ended.server);
+        }
+        let parameters = carried.parameters.iter().map(|p| (p.name.clone(), p.value.clone())).collect();
+        self.order(Order::Dedicated {
+            session: Arc::clone(session),
+            home: Arc::clone(home),
+            slot: dedicated.slot,
+            replication: identity.replication,
+            parameters,
+            options: carried.options.clone(),
+        });
+    }
+
+    /// Has a worker close a server that its pool has given up.
+    pub fn close_given_up(&self, moored: &Arc<Moored>) {
+        self.workers[usize::from(moored.worker.0)].ask(Errand::Close(Arc::clone(moored)));
+    }
+
+    /// A server's socket is closed: its place is free.
+    pub fn server_gone(&self, moored: &Moored, now: Moment) {
+        let home = &moored.home;
+        let opens = home.pool().closed(now, moored.slot);
+        self.open_servers(home, opens);
+        self.place_free(home, now);
+    }
+
+    /// A server of this pool no longer counts; others may wait for just that.
+    pub fn place_free(&self, home: &Home, now: Moment) {
+        let poke = self.hub.lock().server_gone(now, home.cell.id);
+        for cell in poke {
+            let opens = cell.lock().poke(now);
+            self.open_servers(&self.home(&cell), opens);
+        }
+    }
+
+    /// Sends a server's cancel request to where the server is. `slot`: its pool counts it, and is told when it
+    /// is over.
+    pub fn cancel(&self, moored: &Arc<Moored>, server: &Server, slot: Option<Slot>) {
+        let target = moored.cancel.clone();
+        let key = cancel::Key { process_id: server.process_id, key: server.cancel_key.clone() };
+        self.cancels.fetch_add(1, Ordering::Relaxed);
+        let counted = slot.map(|_| Arc::clone(moored));
+        self.order(Order::Cancel { target, key, counted });
+    }
+
+    /// Does what the hub decided.
+    pub fn carry_out(&self, work: Work<ClientRef, ServerRef>) {
+        for (_, ended) in work.close {
+            self.close_given_up(&ended.server);
+        }
+        for (session, refusal) in work.disconnect {
+            self.post(&session, Letter::End(refusal));
+        }
+        for (cell, opens) in work.open {
+            self.open_servers(&self.home(&cell), opens);
+        }
+    }
+
+    // The console.
+
+    /// Has a console command carried out.
+    pub fn command(&self, session: &Arc<Session>, command: console::Command) {
+        self.order(Order::Command { session: Arc::clone(session), command });
+    }
+
+    /// The console command that a session waits for is canceled.
+    pub fn cancel_command(&self, session: &Arc<Session>) {
+        self.order(Order::CancelCommand { session: session.id });
+    }
+
+    /// Whether PgBouncer's known flaws are wanted back.
+    pub fn is_compat(&self) -> bool {
+        self.settings().general.compat == Compat::PgBouncer
+    }
+}
+
+/// What a client claims, kept while somebody finds out about it.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    database: String,
+    database_may_exist: bool,
+    user: String,
+    address: Option<IpAddr>,
+    /// It came over TLS.
+    pub is_tls: bool,
+    certificate_name: Option<String>,
+    system_user: Option<String>,
+    is_own_user: bool,
+    replication: hub::Replication,
+}
+
+impl Claim {
+    fn of(session: &Session, stream: &Stream, identity: &Identity) -> Claim {
+        let certificate = stream.tls().and_then(|tls| tls.peer_certificates()).and_then(<[_]>::first);
+        let peer = if session.peer.is_none() { crate::peer::of(stream.socket()) } else { None };
+        Claim {
+            database: identity.database.clone(),
+            database_may_exist: identity.database_may_exist(),
+            user: identity.user.clone(),
+            address: session.peer.map(|peer| peer.ip()),
+            is_tls: stream.tls().is_some(),
+            certificate_name: certificate.and_then(|certificate| crate::tls::common_name(certificate)),
+            is_own_user: peer.as_ref().is_some_and(|peer| peer.is_own),
+            system_user: peer.and_then(|peer| peer.name),
+            replication: match identity.replication {
+                Replication::No => hub::Replication::No,
+                Replication::Physical => hub::Replication::Physical,
+                Replication::Logical => hub::Replication::Logical,
+            },
+        }
+    }
+
+    /// As the hub wants it.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
+            database: &self.database,
+            database_may_exist: self.database_may_exist,
+            user: &self.user,
+            origin: match self.address {
+                Some(address) => Origin::Tcp { address, tls: self.is_tls },
+                None => Origin::Unix,
+            },
+            certificate_name: self.certificate_name.as_deref(),
+            system_user: self.system_user.as_deref(),
+            is_own_user: self.is_own_user,
+            replication: self.replication,
+        }
+    }
+}
+
+fn expect(expected: hub::Expected) -> client::login::Expected {
+    match expected {
+        hub::Expected::Stored(secret) => client::login::Expected::stored(secret),
+        hub::Expected::Nobody(decoy) => client::login::Expected::nobody(decoy.0),
+    }
+}
+
+/// The settings' options of TCP sockets.
+pub fn tcp_options(settings: &Settings) -> TcpOptions {
+    let general = &settings.general;
+    TcpOptions {
+        keepalive: general.tcp_keepalive,
+        keepidle: general.tcp_keepidle,
+        keepintvl: general.tcp_keepintvl,
+        keepcnt: general.tcp_keepcnt,
+        user_timeout: general.tcp_user_timeout,
+        socket_buffer_bytes: general.tcp_socket_buffer as usize,
+    }
+}
+
+/// A client by its number, for KILL_CLIENT.
+pub fn find_client(shared: &Shared, id: ClientId) -> Option<Arc<Session>> {
+    shared.hub.lock().client(id).cloned()
+}

@@ -1,0 +1,353 @@
+//! A connected socket, plain or under TLS, and what could not be written to it yet.
+//!
+//! Every read goes into the worker's one scratch buffer. The heap is used only for what the kernel did not take.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use link::Side;
+
+/// Pieces written by one system call.
+const SLICES_MAX: usize = 16;
+
+/// A non-blocking stream socket.
+pub enum Socket {
+    /// TCP.
+    Tcp(TcpStream),
+    /// A Unix socket.
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Its descriptor, for the poll.
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Socket::Tcp(socket) => socket.as_raw_fd(),
+            Socket::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
+
+    fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => (&*socket).read(into),
+            Socket::Unix(socket) => (&*socket).read(into),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => (&*socket).write(bytes),
+            Socket::Unix(socket) => (&*socket).write(bytes),
+        }
+    }
+
+    fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => (&*socket).write_vectored(slices),
+            Socket::Unix(socket) => (&*socket).write_vectored(slices),
+        }
+    }
+
+    /// Whether a byte, an end or an error waits to be read, without taking it.
+    fn peek(&self) -> bool {
+        let mut byte = [0_u8; 1];
+        let result = match self {
+            Socket::Tcp(socket) => socket.peek(&mut byte),
+            Socket::Unix(socket) => socket2::SockRef::from(socket).peek(as_uninit(&mut byte)),
+        };
+        !matches!(result, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    fn shut_down(&self) {
+        // A socket that is gone already needs no farewell.
+        let _ = match self {
+            Socket::Tcp(socket) => socket.shutdown(std::net::Shutdown::Write),
+            Socket::Unix(socket) => socket.shutdown(std::net::Shutdown::Write),
+        };
+    }
+}
+
+fn as_uninit(bytes: &mut [u8]) -> &mut [std::mem::MaybeUninit<u8>] {
+    // SAFETY: an initialised byte is a possibly uninitialised byte, and what is read into it is initialised.
+    unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [std::mem::MaybeUninit<u8>]) }
+}
+
+/// What a read came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes; `true` if there may be more at once.
+    Some(usize, bool),
+    /// Nothing now: an edge will tell.
+    Nothing,
+    /// The other side has closed, or the connection is broken.
+    End,
+}
+
+/// A socket with its TLS session and its backlog.
+pub struct Stream {
+    socket: Socket,
+    tls: Option<Box<rustls::Connection>>,
+    backlog: Vec<u8>,
+    broken: bool,
+}
+
+impl Stream {
+    /// A stream without TLS.
+    pub fn plain(socket: Socket) -> Stream {
+        Stream { socket, tls: None, backlog: Vec::new(), broken: false }
+    }
+
+    /// A stream whose TLS session stands or is to be shaken hands on.
+    pub fn with_tls(socket: Socket, tls: Option<rustls::Connection>) -> Stream {
+        Stream { socket, tls: tls.map(Box::new), backlog: Vec::new(), broken: false }
+    }
+
+    /// Starts TLS on a stream whose cleartext has been answered.
+    pub fn start_tls(&mut self, tls: rustls::Connection) {
+        self.tls = Some(Box::new(tls));
+    }
+
+    /// Gives a TLS session bytes that were read before it began. False if they are no TLS.
+    pub fn feed_tls(&mut self, mut bytes: &[u8]) -> bool {
+        let Some(tls) = &mut self.tls else { return false };
+        while !bytes.is_empty() {
+            let is_sound = tls.read_tls(&mut bytes).is_ok() && tls.process_new_packets().is_ok();
+            if flush_tls(&self.socket, tls).is_err() || !is_sound {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The TLS session.
+    pub fn tls(&self) -> Option<&rustls::Connection> {
+        self.tls.as_deref()
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Whether something waits for the kernel to take it.
+    pub fn is_backed_up(&self) -> bool {
+        !self.backlog.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Whether a write failed: nothing more can be sent.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// Whether there is something to read, without reading it.
+    pub fn has_news(&self) -> bool {
+        self.socket.peek()
+    }
+
+    /// Reads what is there, up to the room given.
+    pub fn receive(&mut self, into: &mut [u8]) -> Received {
+        match &mut self.tls {
+            None => receive_plain(&self.socket, into),
+            Some(tls) => {
+                let received = receive_tls(&self.socket, tls, into);
+                self.broken |= flush_tls(&self.socket, tls).is_err();
+                received
+            }
+        }
+    }
+
+    /// Writes what a link wants written, as far as the kernel takes it; keeps the rest.
+    pub fn send(&mut self, side: &Side, input: &[u8]) {
+        match side.spans() {
+            [] => {}
+            [one] => self.send_bytes(side.bytes(input, *one)),
+            many if self.tls.is_some() || !self.backlog.is_empty() => {
+                many.iter().for_each(|span| self.queue(side.bytes(input, *span)));
+                self.flush();
+            }
+            many => {
+                for chunk in many.chunks(SLICES_MAX) {
+                    let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+                    for (slice, span) in slices.iter_mut().zip(chunk) {
+                        *slice = IoSlice::new(side.bytes(input, *span));
+                    }
+                    self.send_slices(&slices[..chunk.len()]);
+                }
+            }
+        }
+    }
+
+    /// Writes bytes, as far as the kernel takes them; keeps the rest.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        if self.tls.is_some() || !self.backlog.is_empty() {
+            self.queue(bytes);
+            self.flush();
+            return;
+        }
+        self.send_slices(&[IoSlice::new(bytes)]);
+    }
+
+    fn send_slices(&mut self, slices: &[IoSlice<'_>]) {
+        if self.broken {
+            return;
+        }
+        let mut taken = 0;
+        if self.backlog.is_empty() {
+            let result = match slices {
+                [one] => self.socket.write(one),
+                _ => self.socket.write_vectored(slices),
+            };
+            match result {
+                Ok(count) => taken = count,
+                Err(error) if is_transient(&error) => {}
+                Err(_) => {
+                    self.broken = true;
+                    return;
+                }
+            }
+        }
+        for slice in slices {
+            let skip = taken.min(slice.len());
+            self.backlog.extend_from_slice(&slice[skip..]);
+            taken -= skip;
+        }
+        if !self.backlog.is_empty() {
+            self.flush();
+        }
+    }
+
+    fn queue(&mut self, bytes: &[u8]) {
+        match &mut self.tls {
+            // No limit is set on the session's buffer: what is read is limited instead.
+            Some(tls) => self.broken |= tls.writer().write_all(bytes).is_err(),
+            None => self.backlog.extend_from_slice(bytes),
+        }
+    }
+
+    /// Tries again to write what is kept. True if nothing is left.
+    pub fn flush(&mut self) -> bool {
+        if self.broken {
+            self.backlog = Vec::new();
+            return true;
+        }
+        if let Some(tls) = &mut self.tls {
+            return match flush_tls(&self.socket, tls) {
+                Ok(done) => done,
+                Err(_) => {
+                    self.broken = true;
+                    true
+                }
+            };
+        }
+        let mut taken = 0;
+        while taken < self.backlog.len() {
+            match self.socket.write(&self.backlog[taken..]) {
+                Ok(count) => taken += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    self.broken = true;
+                    taken = self.backlog.len();
+                }
+            }
+        }
+        if taken == self.backlog.len() {
+            self.backlog = Vec::new();
+            return true;
+        }
+        self.backlog.drain(..taken);
+        false
+    }
+
+    /// Says goodbye: what was written before is still delivered. What the peer had sent is read away first,
+    /// because a socket that is closed with bytes unread takes back the last that it sent.
+    pub fn farewell(&mut self, scratch: &mut [u8]) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+        }
+        self.flush();
+        self.socket.shut_down();
+        for _ in 0..16 {
+            match self.socket.read(scratch) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+fn receive_plain(socket: &Socket, into: &mut [u8]) -> Received {
+    loop {
+        return match socket.read(into) {
+            Ok(0) => Received::End,
+            // A short read has emptied the socket: what comes later makes an edge of its own.
+            Ok(count) => Received::Some(count, count == into.len()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::Nothing,
+            Err(_) => Received::End,
+        };
+    }
+}
+
+/// Reads records until there is plain text or the socket is empty.
+fn receive_tls(socket: &Socket, tls: &mut rustls::Connection, into: &mut [u8]) -> Received {
+    struct Reader<'a>(&'a Socket);
+
+    impl Read for Reader<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0.read(into)
+        }
+    }
+
+    loop {
+        match tls.reader().read(into) {
+            Ok(0) => return Received::End,
+            Ok(count) => return Received::Some(count, true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return Received::End,
+        }
+        match tls.read_tls(&mut Reader(socket)) {
+            Ok(0) => return Received::End,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Received::Nothing,
+            Err(_) => return Received::End,
+        }
+        if tls.process_new_packets().is_err() {
+            // The alert that says why is still to be sent.
+            let _ = flush_tls(socket, tls);
+            return Received::End;
+        }
+    }
+}
+
+/// Writes the session's records. True if none is left.
+fn flush_tls(socket: &Socket, tls: &mut rustls::Connection) -> io::Result<bool> {
+    struct Writer<'a>(&'a Socket);
+
+    impl Write for Writer<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    while tls.wants_write() {
+        match tls.write_tls(&mut Writer(socket)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,265 @@
+//! A worker of the data plane: one thread, one poll, one scratch buffer.
+//!
+//! The poll only decides who wakes. Whoever is woken does the work, for any client and any server.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton::News;
+use link::Out;
+use mio::{Events, Poll, Token, Waker};
+use model::{Moment, WorkerId};
+use parking_lot::Mutex;
+
+use crate::accept::Listeners;
+use crate::moored::Moored;
+use crate::session::{Phase, Session, news};
+use crate::shared::Shared;
+use crate::sources::{RESERVED, Source, Sources};
+use crate::timer::Timers;
+use crate::{admin, enter, keeper, lease, relay};
+
+/// The size of the scratch buffer, in bytes: the largest single read.
+pub const SCRATCH_BYTES: usize = 64 << 10;
+const EVENTS_MAX: usize = 256;
+const WAKER: Token = Token(RESERVED);
+/// Listeners have the tokens from here on.
+pub const LISTENERS: usize = RESERVED + 1;
+
+/// What other threads ask of a worker.
+pub enum Errand {
+    /// Work on this session: its gate is already ours.
+    Run(Arc<Session>),
+    /// Look at this server: it may have an edge that nobody saw.
+    Look(Arc<Moored>),
+    /// See after this server, which its holder had to let go: it must show that it lives.
+    Check(Arc<Moored>),
+    /// Close this server, which the pool has already given up.
+    Close(Arc<Moored>),
+    /// Try to accept again: there were no descriptors, and there may be some now.
+    Accept,
+    /// Stop listening.
+    Deafen,
+    /// The process ends.
+    Stop,
+}
+
+/// What other threads see of a worker.
+pub struct Handle {
+    /// Its number.
+    pub id: WorkerId,
+    /// Its sockets.
+    pub sources: Sources,
+    /// What it has been asked.
+    pub errands: Mutex<Vec<Errand>>,
+    waker: Waker,
+}
+
+impl Handle {
+    /// Asks something of it. Costs a wake-up: never on the way of a query.
+    pub fn ask(&self, errand: Errand) {
+        self.errands.lock().push(errand);
+        // It can fail only if the process has no memory left for a counter; the errand is seen later then.
+        let _ = self.waker.wake();
+    }
+}
+
+/// The thread's own things.
+pub struct Worker {
+    /// Its number.
+    pub id: WorkerId,
+    /// What all threads share.
+    pub shared: Arc<Shared>,
+    /// Every read goes here first.
+    pub scratch: Box<[u8]>,
+    /// What a link wants written.
+    pub out: Out,
+    /// Sessions whose gate is ours.
+    pub runnable: VecDeque<Arc<Session>>,
+    /// Deadlines of sessions that this worker last worked on.
+    pub timers: Timers<Session>,
+    /// Read once for each batch of events.
+    pub now: Moment,
+    listeners: Listeners,
+    poll: Poll,
+}
+
+/// Makes the poll of a worker, and what the others see of it.
+///
+/// # Errors
+/// Those of `epoll_create` and `eventfd`.
+pub fn prepare(id: WorkerId) -> io::Result<(Poll, Handle)> {
+    let poll = Poll::new()?;
+    let waker = Waker::new(poll.registry(), WAKER)?;
+    let sources = Sources::new(poll.registry().try_clone()?);
+    Ok((poll, Handle { id, sources, errands: Mutex::default(), waker }))
+}
+
+impl Worker {
+    /// A worker about to run.
+    pub fn new(id: WorkerId, shared: Arc<Shared>, poll: Poll, listeners: Listeners) -> Worker {
+        let now = shared.clock.now();
+        Worker {
+            id,
+            shared,
+            scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
+            out: Out::default(),
+            runnable: VecDeque::new(),
+            timers: Timers::new(),
+            now,
+            listeners,
+            poll,
+        }
+    }
+
+    /// Runs until the process ends.
+    ///
+    /// # Errors
+    /// Those of `epoll_wait`, other than an interruption.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS_MAX);
+        let mut batch: Vec<(Source, u32)> = Vec::with_capacity(EVENTS_MAX);
+        self.listeners.register(self.poll.registry())?;
+        loop {
+            match self.poll.poll(&mut events, self.patience()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                result => result?,
+            }
+            self.now = self.shared.clock.now();
+            let (mut is_asked, mut is_called) = (false, false);
+            let shared = Arc::clone(&self.shared);
+            let own = &shared.workers[usize::from(self.id.0)];
+            own.sources.look_up(
+                events.iter().filter_map(|event| {
+                    let token = event.token();
+                    is_asked |= token == WAKER;
+                    is_called |= token.0 >= LISTENERS;
+                    (token.0 < RESERVED).then(|| (token, bits(event)))
+                }),
+                &mut batch,
+            );
+            for (source, happened) in batch.drain(..) {
+                match source {
+                    Source::Client(session) => self.post(session, happened),
+                    Source::Server(moored) => self.edge(&moored),
+                }
+                self.work();
+            }
+            if is_called {
+                self.accept();
+            }
+            if is_asked && self.run_errands(own) {
+                return Ok(());
+            }
+            self.fire_timers();
+            self.work();
+        }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        if !self.runnable.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let next = self.timers.next();
+        // The poll counts in whole milliseconds and would wake just before the moment.
+        (next != Moment::NEVER).then(|| next.since(self.now) + Duration::from_millis(1))
+    }
+
+    /// Tells a session; if nobody works on it, it is ours to work on.
+    pub fn post(&mut self, session: Arc<Session>, happened: u32) {
+        if session.gate.post(happened) {
+            self.runnable.push_back(session);
+        }
+    }
+
+    fn edge(&mut self, moored: &Arc<Moored>) {
+        match moored.berth.edge() {
+            News::Client(session) => self.post(session, news::SERVER_EDGE),
+            News::Idle | News::Kept => keeper::look(self, moored),
+            News::Gone => {}
+        }
+    }
+
+    /// Works on every session whose gate is ours.
+    fn work(&mut self) {
+        // Each may hand its server to another; those that want another turn go to the end, and a batch of
+        // events comes in between.
+        for _ in 0..self.runnable.len().max(64) {
+            let Some(session) = self.runnable.pop_front() else { return };
+            self.turn(session);
+        }
+    }
+
+    /// Does all there is to do for one session, and leaves its gate.
+    fn turn(&mut self, session: Arc<Session>) {
+        loop {
+            let happened = session.gate.news();
+            if happened == 0 {
+                return;
+            }
+            let mut core = session.core.lock();
+            core.note(happened);
+            let again = match core.phase {
+                Phase::Steady(_) => relay::drive(self, &session, &mut core, happened),
+                Phase::Entering(_) => enter::drive(self, &session, &mut core, happened),
+                Phase::Admin(_) => admin::drive(self, &session, &mut core),
+                Phase::Closed => lease::return_grant(self, &session),
+            };
+            drop(core);
+            if again {
+                // The gate stays ours: it had its turn, and others have theirs first.
+                let _ours = session.gate.post(news::AGAIN);
+                self.runnable.push_back(session);
+                return;
+            }
+        }
+    }
+
+    fn run_errands(&mut self, own: &Handle) -> bool {
+        let errands = std::mem::take(&mut *own.errands.lock());
+        let mut is_over = false;
+        for errand in errands {
+            match errand {
+                Errand::Run(session) => self.runnable.push_back(session),
+                Errand::Look(moored) => keeper::look(self, &moored),
+                Errand::Check(moored) => keeper::check(self, &moored),
+                Errand::Close(moored) => keeper::close_given_up(self, &moored),
+                Errand::Accept => self.accept(),
+                Errand::Deafen => self.listeners.close(self.poll.registry()),
+                Errand::Stop => is_over = true,
+            }
+            self.work();
+        }
+        is_over
+    }
+
+    fn fire_timers(&mut self) {
+        while let Some(session) = self.timers.due(self.now) {
+            self.post(session, news::TIMER);
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Some(session) = self.listeners.accept(&self.shared, self.id) {
+            // TCP_DEFER_ACCEPT or luck: the startup message may be here already.
+            self.post(session, news::CLIENT_READABLE);
+            self.work();
+        }
+    }
+}
+
+fn bits(event: &mio::event::Event) -> u32 {
+    let mut happened = 0;
+    if event.is_readable() {
+        happened |= news::CLIENT_READABLE;
+    }
+    if event.is_writable() {
+        happened |= news::CLIENT_WRITABLE;
+    }
+    if event.is_read_closed() || event.is_error() {
+        happened |= news::CLIENT_HUNG_UP;
+    }
+    happened
+}
