@@ -37,7 +37,7 @@ const LAYERS: [Layer; 20] = [
     layer(1, "client", &["model", "wire", "sql", "auth"], &["rustc-hash"]),
     layer(1, "server", &["model", "wire", "auth"], &["rustc-hash"]),
     layer(1, "pool", &["model"], &["rustc-hash"]),
-    layer(1, "console", &["model", "stats", "settings"], &[]),
+    layer(1, "console", &["model", "stats", "wire"], &[]),
     // 2: compositions
     layer(2, "link", &["model", "wire", "sql", "client", "server"], &["rustc-hash"]),
     layer(2, "hub", &["model", "stats", "settings", "auth", "pool", "console"], &["rustc-hash"]),
@@ -68,11 +68,11 @@ const SHELL_OUTSIDE: &[&str] = &[
     "parking_lot",
     "rustls",
     "rustls-pki-types",
+    "sha2",
     "socket2",
     "tokio",
     "tokio-rustls",
     "tracing",
-    "tracing-subscriber",
     "x509-parser",
 ];
 const AUTH: &[&str] = &["base64", "hmac", "md-5", "pbkdf2", "sha2", "stringprep", "subtle", "zeroize"];

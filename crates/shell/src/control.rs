@@ -24,13 +24,14 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cancel;
 use crate::cancel_out::CancelSender;
+use crate::claim::Claim;
 use crate::connect::{ConnectContext, Lookups};
 use crate::dns::{Dns, DnsOptions};
 use crate::home::{ClientRef, Home, ServerRef};
 use crate::moored::Moored;
 use crate::reading::Files;
 use crate::session::{Letter, Session};
-use crate::shared::{Claim, Shared};
+use crate::shared::Shared;
 use crate::signal::{Signal, Signals};
 use crate::systemd;
 

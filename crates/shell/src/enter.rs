@@ -13,11 +13,12 @@ use model::{Moment, Refusal};
 use wire::server::TransactionStatus;
 
 use crate::admin::Admin;
+use crate::entry::Entry;
 use crate::home::Home;
 use crate::lease;
 use crate::relay;
 use crate::session::{ClientFacts, Core, Letter, Phase, Session, Steady, news};
-use crate::shared::{Entry, Identified, Shared};
+use crate::shared::{Identified, Shared};
 use crate::socket::Received;
 use crate::worker::Worker;
 

@@ -16,6 +16,8 @@ pub mod relay;
 pub mod lease;
 pub mod keeper;
 mod waiting;
+pub mod claim;
+pub mod entry;
 pub mod admin;
 
 pub mod shared;

@@ -1,27 +1,26 @@
 //! What all threads share, and the questions that a worker asks of it: never on the way of a query.
 
-use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use auth::hba::Origin;
 use auth::scram::{AwaitClientFirst, Nonce};
-use client::login::{Carried, Challenge, Identity, PasswordCheck, Replication, Transport, UnknownParameter};
-use hub::{ClientPolicy, Entered, Facts, Work};
+use client::login::{Carried, Challenge, Identity, PasswordCheck, Replication, Transport};
+use hub::{Entered, Work};
 use link::Policy;
-use model::{ClientId, Moment, PoolId, Refusal, ServerId, Statements, WorkerId};
+use model::{Moment, PoolId, Refusal, ServerId, Statements, WorkerId};
 use parking_lot::{Mutex, RwLock};
 use pool::{Opens, Slot};
-use rustc_hash::FxHashMap;
 use server::Server;
 use settings::{Compat, Settings, SslMode};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::cancel;
+use crate::claim::Claim;
 use crate::clock::Clock;
 use crate::control::Order;
+use crate::entry::{Entry, Terms, link_policy};
 use crate::home::{Cell, ClientRef, Home, ServerRef};
 use crate::moored::Moored;
 use crate::session::{Letter, Session};
@@ -53,7 +52,7 @@ pub struct Shared {
     /// An accept() failed for want of descriptors and is to be tried again.
     pub accept_again: AtomicBool,
     settings: RwLock<Arc<Settings>>,
-    homes: RwLock<FxHashMap<PoolId, Arc<Home>>>,
+    homes: RwLock<HashMap<PoolId, Arc<Home>>>,
     loads: Box<[AtomicUsize]>,
     last_id: AtomicU64,
     control: UnboundedSender<Order>,
@@ -65,107 +64,6 @@ pub enum Identified {
     Now(Challenge),
     /// A letter will say.
     Later,
-}
-
-/// What a client of a pool lives by.
-#[derive(Clone)]
-pub struct Terms {
-    /// For its link.
-    pub policy: Arc<Policy>,
-    /// How long it may wait for a server.
-    pub query_wait_timeout: Duration,
-    /// When it is told that it waits.
-    pub query_wait_notify: Duration,
-    /// Its protocol has cancel keys of more than four bytes.
-    pub takes_long_keys: bool,
-}
-
-/// A client that may come in.
-pub enum Entry {
-    /// Into the console.
-    Console(console::Role),
-    /// Into a pool.
-    Pool {
-        /// Which.
-        home: Arc<Home>,
-        /// By what rules.
-        policy: Arc<ClientPolicy>,
-        /// The same for its link.
-        terms: Terms,
-        /// It wants a server of its own.
-        is_replication: bool,
-    },
-}
-
-impl Entry {
-    /// The pool.
-    pub fn home(&self) -> Option<Arc<Home>> {
-        match self {
-            Entry::Console(_) => None,
-            Entry::Pool { home, .. } => Some(Arc::clone(home)),
-        }
-    }
-
-    /// The rules of its session.
-    pub fn terms(&self) -> Option<Terms> {
-        match self {
-            Entry::Console(_) => None,
-            Entry::Pool { terms, .. } => Some(terms.clone()),
-        }
-    }
-
-    /// Whether it wants a server of its own.
-    pub fn is_replication(&self) -> bool {
-        matches!(self, Entry::Pool { is_replication: true, .. })
-    }
-
-    /// What becomes of the parameters of its startup message. The console takes any and heeds none.
-    ///
-    /// # Errors
-    /// A parameter that nobody would apply.
-    pub fn settle(&self, requested: client::login::Requested) -> Result<Carried, Refusal> {
-        let (ignored, tracked, unknown) = match self {
-            Entry::Console(_) => (Vec::new(), Vec::new(), UnknownParameter::Carry),
-            Entry::Pool { policy, .. } => {
-                let unknown = if policy.is_compat_pgbouncer {
-                    UnknownParameter::Refuse
-                } else {
-                    UnknownParameter::Carry
-                };
-                (policy.ignore_startup_parameters.clone(), tracked(policy), unknown)
-            }
-        };
-        requested.settle(&client::login::Policy { ignored: &ignored, tracked: &tracked, unknown })
-    }
-}
-
-/// Parameters that every client has of its own, as in PgBouncer.
-const TRACKED: [&str; 5] =
-    ["DateStyle", "client_encoding", "TimeZone", "standard_conforming_strings", "application_name"];
-
-fn tracked(policy: &ClientPolicy) -> Vec<String> {
-    let extra = policy.track_extra_parameters.iter().cloned();
-    TRACKED.iter().map(|&name| name.to_owned()).chain(extra).collect()
-}
-
-/// Settings in, a link's policy out.
-pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
-    Policy {
-        mode: policy.pool_mode,
-        prepared_max: policy.max_prepared_statements as usize,
-        statement_bytes_max: u64::from(policy.prepared_statement_size_max),
-        misuse_closes: policy.is_compat_pgbouncer,
-        disable_pqexec: policy.disable_pqexec,
-        dedicated: is_dedicated,
-        reset_query: policy.server_reset_query.as_bytes().into(),
-        reset_always: policy.server_reset_query_always,
-        check_query: policy.server_check_query.as_ref().map(|text| text.as_bytes().into()),
-        query_timeout: policy.query_timeout,
-        idle_transaction_timeout: policy.idle_transaction_timeout,
-        transaction_timeout: policy.transaction_timeout,
-        client_idle_timeout: policy.client_idle_timeout,
-        ..Policy::default()
-    }
 }
 
 impl Shared {
@@ -550,60 +448,6 @@ impl Shared {
     }
 }
 
-/// What a client claims, kept while somebody finds out about it.
-#[derive(Clone, Debug)]
-pub struct Claim {
-    database: String,
-    database_may_exist: bool,
-    user: String,
-    address: Option<IpAddr>,
-    /// It came over TLS.
-    pub is_tls: bool,
-    certificate_name: Option<String>,
-    system_user: Option<String>,
-    is_own_user: bool,
-    replication: hub::Replication,
-}
-
-impl Claim {
-    fn of(session: &Session, stream: &Stream, identity: &Identity) -> Claim {
-        let certificate = stream.tls().and_then(|tls| tls.peer_certificates()).and_then(<[_]>::first);
-        let peer = if session.peer.is_none() { crate::peer::of(stream.socket()) } else { None };
-        Claim {
-            database: identity.database.clone(),
-            database_may_exist: identity.database_may_exist(),
-            user: identity.user.clone(),
-            address: session.peer.map(|peer| peer.ip()),
-            is_tls: stream.tls().is_some(),
-            certificate_name: certificate.and_then(|certificate| crate::tls::common_name(certificate)),
-            is_own_user: peer.as_ref().is_some_and(|peer| peer.is_own),
-            system_user: peer.and_then(|peer| peer.name),
-            replication: match identity.replication {
-                Replication::No => hub::Replication::No,
-                Replication::Physical => hub::Replication::Physical,
-                Replication::Logical => hub::Replication::Logical,
-            },
-        }
-    }
-
-    /// As the hub wants it.
-    pub fn facts(&self) -> Facts<'_> {
-        Facts {
-            database: &self.database,
-            database_may_exist: self.database_may_exist,
-            user: &self.user,
-            origin: match self.address {
-                Some(address) => Origin::Tcp { address, tls: self.is_tls },
-                None => Origin::Unix,
-            },
-            certificate_name: self.certificate_name.as_deref(),
-            system_user: self.system_user.as_deref(),
-            is_own_user: self.is_own_user,
-            replication: self.replication,
-        }
-    }
-}
-
 fn expect(expected: hub::Expected) -> client::login::Expected {
     match expected {
         hub::Expected::Stored(secret) => client::login::Expected::stored(secret),
@@ -622,9 +466,4 @@ pub fn tcp_options(settings: &Settings) -> TcpOptions {
         user_timeout: general.tcp_user_timeout,
         socket_buffer_bytes: general.tcp_socket_buffer as usize,
     }
-}
-
-/// A client by its number, for KILL_CLIENT.
-pub fn find_client(shared: &Shared, id: ClientId) -> Option<Arc<Session>> {
-    shared.hub.lock().client(id).cloned()
 }

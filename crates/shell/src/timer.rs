@@ -39,12 +39,14 @@ pub struct Timers<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
 }
 
-impl<T> Timers<T> {
-    /// None yet.
-    pub fn new() -> Timers<T> {
+impl<T> Default for Timers<T> {
+    /// Nobody yet.
+    fn default() -> Timers<T> {
         Timers { heap: BinaryHeap::new() }
     }
+}
 
+impl<T> Timers<T> {
     /// Wakes `whom` at that moment, or never if it is gone by then.
     pub fn arm(&mut self, at: Moment, whom: &Arc<T>) {
         if at != Moment::NEVER {

@@ -107,7 +107,7 @@ impl Worker {
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             out: Out::default(),
             runnable: VecDeque::new(),
-            timers: Timers::new(),
+            timers: Timers::default(),
             now,
             listeners,
             poll,

@@ -1,3 +1,5 @@
+//! Claims about `canned`, each as small as it can be.
+
 use super::*;
 use crate::protocol::{TERMINATE, query, startup};
 use crate::session::Session;

@@ -1,3 +1,5 @@
+//! Claims about `generator`, each as small as it can be.
+
 use super::*;
 use crate::canned;
 use std::net::TcpListener;

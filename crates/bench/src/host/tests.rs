@@ -1,3 +1,5 @@
+//! Claims about `host`, each as small as it can be.
+
 use super::*;
 
 #[test]

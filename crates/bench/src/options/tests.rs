@@ -1,3 +1,5 @@
+//! Claims about `options`, each as small as it can be.
+
 use super::*;
 
 fn plan_of(words: &str) -> Result<Plan, BenchError> {

@@ -1,3 +1,5 @@
+//! Claims about `pgbench`, each as small as it can be.
+
 use super::*;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;

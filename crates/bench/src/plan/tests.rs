@@ -1,3 +1,5 @@
+//! Claims about `plan`, each as small as it can be.
+
 use super::*;
 
 fn plan() -> Plan {

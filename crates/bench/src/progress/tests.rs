@@ -1,3 +1,5 @@
+//! Claims about `progress`, each as small as it can be.
+
 use super::*;
 
 const fn secs(seconds: u64) -> Duration {

@@ -1,3 +1,5 @@
+//! Claims about `protocol`, each as small as it can be.
+
 use super::*;
 use proptest::prelude::*;
 

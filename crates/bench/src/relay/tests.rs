@@ -1,3 +1,5 @@
+//! Claims about `relay`, each as small as it can be.
+
 use super::*;
 use crate::canned;
 use crate::session::Session;

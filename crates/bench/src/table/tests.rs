@@ -1,3 +1,5 @@
+//! Claims about `table`, each as small as it can be.
+
 use super::*;
 use crate::options::Mode;
 use crate::target::Kind;

@@ -1,3 +1,5 @@
+//! Claims about `target`, each as small as it can be.
+
 use super::*;
 
 fn launch(postgres: Option<u16>) -> Launch {

@@ -1,3 +1,5 @@
+//! Claims about `usage`, each as small as it can be.
+
 use super::*;
 use std::time::Instant;
 

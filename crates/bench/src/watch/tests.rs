@@ -1,3 +1,5 @@
+//! Claims about `watch`, each as small as it can be.
+
 use super::*;
 
 fn seen() -> Seen {

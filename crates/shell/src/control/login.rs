@@ -6,9 +6,10 @@ use hub::{Derivation, Looked, Lookup};
 use tokio::task::spawn_blocking;
 
 use super::Control;
+use crate::claim::Claim;
 use crate::home::{ClientRef, ServerRef};
 use crate::session::{Letter, Session};
-use crate::shared::{Claim, Identified};
+use crate::shared::Identified;
 use client::login::{Challenge, PasswordCheck};
 
 impl Control {

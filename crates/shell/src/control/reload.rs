@@ -6,9 +6,9 @@ use console::Failure;
 use hub::Reload;
 
 use super::{Control, dns_options};
+use crate::entry::link_policy;
 use crate::home::{ClientRef, ServerRef};
 use crate::session::Letter;
-use crate::shared::link_policy;
 use crate::{log, reading, systemd};
 
 impl Control {
