@@ -161,7 +161,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// Whether pools of a database are paused, together with all or alone.
     pub(crate) fn is_paused(&self, database: &str) -> bool {
-        self.entries.get(database).is_some_and(|entry| entry.is_paused)
+        self.state.is_paused || self.entries.get(database).is_some_and(|entry| entry.is_paused)
     }
 
     /// Marks servers to be closed when free.

@@ -4,6 +4,7 @@
 //! holds a lock while it waits.
 
 mod open;
+mod dedicated;
 mod login;
 mod cancels;
 mod janitor;
@@ -52,8 +53,6 @@ pub enum Order {
         session: Arc<Session>,
         /// Its pool.
         home: Arc<Home>,
-        /// Its place in the pool.
-        slot: Slot,
         /// What kind of connection the client wants.
         replication: Replication,
         /// Parameters of its startup message.
@@ -179,9 +178,9 @@ impl Control {
             Order::Open { home, slot } => {
                 tokio::spawn(async move { self.open(home, slot).await });
             }
-            Order::Dedicated { session, home, slot, replication, parameters, options } => {
-                let extra = open::Extra { replication, parameters, options };
-                tokio::spawn(async move { self.open_dedicated(session, home, slot, extra).await });
+            Order::Dedicated { session, home, replication, parameters, options } => {
+                let extra = dedicated::Extra { replication, parameters, options };
+                tokio::spawn(async move { self.open_dedicated(session, home, extra).await });
             }
             Order::Lookup { session, claim, lookup } => {
                 tokio::spawn(async move { self.look_up(session, claim, lookup).await });

@@ -366,19 +366,10 @@ impl Shared {
         identity: &Identity,
         carried: &Carried,
     ) {
-        let reserved = home.pool().reserve_dedicated();
-        let Some(dedicated) = reserved else {
-            self.post(session, Letter::Dedicated(Err(Refusal::QueryWaitTimeout)));
-            return;
-        };
-        if let Some(ended) = dedicated.evicted {
-            self.close_given_up(&ended.server);
-        }
         let parameters = carried.parameters.iter().map(|p| (p.name.clone(), p.value.clone())).collect();
         self.order(Order::Dedicated {
             session: Arc::clone(session),
             home: Arc::clone(home),
-            slot: dedicated.slot,
             replication: identity.replication,
             parameters,
             options: carried.options.clone(),

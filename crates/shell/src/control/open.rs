@@ -6,7 +6,7 @@ use std::sync::Arc;
 use baton::{Berth, Holder};
 use client::login::Replication;
 use hub::{OpenOrder, OpenRefusal};
-use model::{Parameters, Refusal, WorkerId};
+use model::{Parameters, WorkerId};
 use pool::{After, Failure, LoginError, Slot};
 use server::Server;
 use server::login::Methods;
@@ -14,30 +14,21 @@ use settings::{Host, ServerAuth};
 use wire::startup::Version;
 
 use super::Control;
+use super::dedicated::Extra;
 use crate::cancel::Target;
 use crate::connect::{self, ConnectError, ConnectOrder, Connected, Endpoint};
 use crate::home::Home;
 use crate::journal;
 use crate::moored::{Conn, Moored, ServerFacts, ServerSide};
-use crate::session::{Granted, Letter, Session};
+use crate::session::{Granted, Letter};
 use crate::shared::tcp_options;
 use crate::socket::{Socket, Stream};
 use crate::sources::Source;
 use crate::tls::ServerTls;
 use crate::worker::Errand;
 
-/// What a replication connection brings along.
-pub struct Extra {
-    /// Its kind.
-    pub replication: Replication,
-    /// Its startup parameters.
-    pub parameters: Vec<(Box<[u8]>, Box<[u8]>)>,
-    /// Its `options`, verbatim.
-    pub options: Option<Box<[u8]>>,
-}
-
 /// A connection and the host that it goes to.
-struct Opened {
+pub(super) struct Opened {
     connected: Connected,
     target: Target,
 }
@@ -62,45 +53,8 @@ impl Control {
         }
     }
 
-    /// Opens a server for one client alone.
-    pub(super) async fn open_dedicated(
-        self: Arc<Self>,
-        session: Arc<Session>,
-        home: Arc<Home>,
-        slot: Slot,
-        extra: Extra,
-    ) {
-        let order = self.shared.hub.lock().open_server(home.cell.id);
-        let Ok(order) = order else {
-            home.pool().open_refused(self.shared.clock.now(), slot);
-            self.shared.post(&session, Letter::Dedicated(Err(Refusal::QueryWaitTimeout)));
-            return;
-        };
-        match self.connect(&home, &order, Some(extra)).await {
-            Ok(opened) => {
-                let moored = self.moor(&home, slot, opened);
-                let now = self.shared.clock.now();
-                let answer = home.pool().opened(now, slot, Arc::clone(&moored), moored.worker);
-                self.shared.open_servers(&home, answer.open);
-                // If its client has gone meanwhile, it finds out by itself.
-                self.shared.post(&session, Letter::Dedicated(Ok(moored)));
-            }
-            Err(error) => {
-                let refusal = match error.refusal() {
-                    Some(failed) => Refusal::ServerLoginFailed(
-                        failed.sqlstate.clone().unwrap_or_else(|| "08006".to_owned()),
-                        failed.message.clone(),
-                    ),
-                    None => Refusal::ConnectFailed,
-                };
-                self.failed(&home, slot, &error);
-                self.shared.post(&session, Letter::Dedicated(Err(refusal)));
-            }
-        }
-    }
-
     /// Tries the hosts of an order in turn.
-    async fn connect(
+    pub(super) async fn connect(
         &self,
         home: &Home,
         order: &OpenOrder,
@@ -180,7 +134,7 @@ impl Control {
     }
 
     /// Makes the berth, with the server in it, and has a worker watch its socket.
-    fn moor(&self, home: &Arc<Home>, slot: Slot, opened: Opened) -> Arc<Moored> {
+    pub(super) fn moor(&self, home: &Arc<Home>, slot: Slot, opened: Opened) -> Arc<Moored> {
         let Opened { connected, target } = opened;
         let shared = &self.shared;
         let id = shared.next_server_id();
@@ -239,7 +193,7 @@ impl Control {
         }
     }
 
-    fn failed(&self, home: &Arc<Home>, slot: Slot, error: &ConnectError) {
+    pub(super) fn failed(&self, home: &Arc<Home>, slot: Slot, error: &ConnectError) {
         let now = self.shared.clock.now();
         let failure = match error.refusal() {
             Some(failed) => {
@@ -307,7 +261,7 @@ fn socket(fd: OwnedFd, remote: &Endpoint) -> Socket {
     }
 }
 
-fn replication(kind: Replication) -> Option<connect::Replication> {
+pub(super) fn replication(kind: Replication) -> Option<connect::Replication> {
     match kind {
         Replication::No => None,
         Replication::Physical => Some(connect::Replication::Physical),
