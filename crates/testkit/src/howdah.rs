@@ -358,6 +358,8 @@ impl Howdah {
         command.args(&options.arguments).arg(self.ini_path()).current_dir(self.dir());
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("an open file")).stderr(log);
         command.env("RUST_BACKTRACE", "1");
+        // CI and containers have nobody else.
+        command.env("HOWDAH_ALLOW_ROOT", "1");
         // Its own group: Ctrl-C at a terminal reaches only us, and we end it in order.
         command.process_group(0);
         command.envs(options.environment.iter().map(|(name, value)| (name, value)));
