@@ -169,7 +169,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     }
 
     fn settle(&mut self, client: ClientId, handle: &C, seat: &Seat, pool: Option<model::PoolId>) {
-        let resident = Resident { handle: handle.clone(), pool, user: seat.user.clone(), key: None };
+        let resident = Resident { handle: handle.clone(), pool, user: seat.user.as_str().into(), key: None };
         self.clients.insert(client, resident);
     }
 

@@ -80,7 +80,7 @@ pub(crate) struct Resident<C> {
     /// `None` in the console.
     pub(crate) pool: Option<PoolId>,
     /// The name it logged in with.
-    pub(crate) user: String,
+    pub(crate) user: Box<str>,
     /// Its cancel key's number.
     pub(crate) key: Option<u32>,
 }

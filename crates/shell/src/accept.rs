@@ -89,8 +89,8 @@ impl Listeners {
         for listener in self.all.iter() {
             loop {
                 match self.accept_one(listener) {
-                    Ok(Some((socket, peer, local))) => {
-                        if let Some(session) = admit(shared, worker, socket, peer, local) {
+                    Ok(Some((socket, peer))) => {
+                        if let Some(session) = admit(shared, worker, socket, peer) {
                             return Some(session);
                         }
                     }
@@ -105,20 +105,16 @@ impl Listeners {
         None
     }
 
-    fn accept_one(
-        &self,
-        listener: &Listener,
-    ) -> io::Result<Option<(Socket, Option<SocketAddr>, Option<SocketAddr>)>> {
+    fn accept_one(&self, listener: &Listener) -> io::Result<Option<(Socket, Option<SocketAddr>)>> {
         let accepted = match listener {
             Listener::Tcp(_) if self.closed.load(Ordering::Relaxed) => return Ok(None),
             Listener::Tcp(listener) => listener.accept().and_then(|(socket, peer)| {
                 socket.set_nonblocking(true)?;
-                let local = socket.local_addr()?;
-                Ok((Socket::Tcp(socket), Some(peer), Some(local)))
+                Ok((Socket::Tcp(socket), Some(peer)))
             }),
             Listener::Unix { listener, .. } => listener.accept().and_then(|(socket, _)| {
                 socket.set_nonblocking(true)?;
-                Ok((Socket::Unix(socket), None, None))
+                Ok((Socket::Unix(socket), None))
             }),
         };
         match accepted {
@@ -148,7 +144,6 @@ fn admit(
     worker: WorkerId,
     socket: Socket,
     peer: Option<SocketAddr>,
-    local: Option<SocketAddr>,
 ) -> Option<Arc<Session>> {
     if let Socket::Tcp(socket) = &socket
         && let Err(error) = shared.tcp_options().apply(socket)
@@ -167,7 +162,6 @@ fn admit(
         worker: home,
         token: Mutex::new(None),
         peer,
-        local,
         connected_unix: shared.clock.unix_seconds(),
         facts: Mutex::new(None),
         home: Mutex::new(None),

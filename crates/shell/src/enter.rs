@@ -369,7 +369,7 @@ fn admit(
         },
         tls: core.stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
     };
-    *session.facts.lock() = Some(Arc::new(facts));
+    *session.facts.lock() = Some(worker.shared.share_facts(facts));
     let entry = match worker.shared.enter(session, &identity, evidence, is_unix) {
         Ok(entry) => entry,
         Err(refusal) => return Outcome::End(Some(refusal)),
@@ -458,6 +458,10 @@ fn welcome(
     let machine = client::Client::new(session.id, parameters);
     let statements = Arc::clone(&worker.shared.statements);
     let unread = !core.pending.is_empty();
+    if !unread {
+        // The room that the login took; an idle client keeps none.
+        core.pending = Vec::new();
+    }
     *session.home.lock() = Some(Arc::clone(&home));
     core.phase = Phase::Steady(Box::new(Steady {
         link: Link::new(machine, Arc::clone(&terms.policy), statements, worker.now),

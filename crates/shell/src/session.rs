@@ -138,7 +138,7 @@ pub struct Core {
 }
 
 /// Facts about a client that never change after its login.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClientFacts {
     /// The database entry it asked for.
     pub database: String,
@@ -160,8 +160,6 @@ pub struct Session {
     pub token: Mutex<Option<Token>>,
     /// Where it came from; `None` for a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// Where it came to; `None` for a Unix socket.
-    pub local: Option<SocketAddr>,
     /// Seconds since 1970 at which it was accepted.
     pub connected_unix: u64,
     /// Who it is, once it is let in.
@@ -169,7 +167,7 @@ pub struct Session {
     /// Its pool, once it is let in.
     pub home: Mutex<Option<Arc<Home>>>,
     /// Where it goes if it proves who it is.
-    pub seat: Mutex<Option<hub::Seat>>,
+    pub seat: Mutex<Option<Box<hub::Seat>>>,
     /// Its login no longer counts as one under way.
     pub is_proved: AtomicBool,
     /// What it counted for was given back.

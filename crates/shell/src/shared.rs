@@ -1,6 +1,6 @@
 //! What all threads share, and the questions that a worker asks of it: never on the way of a query.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::control::Order;
 use crate::entry::{Entry, Terms, link_policy};
 use crate::home::{Cell, ClientRef, Home, ServerRef};
 use crate::moored::Moored;
-use crate::session::{Letter, Session};
+use crate::session::{ClientFacts, Letter, Session};
 use crate::socket::Stream;
 use crate::sockopt::TcpOptions;
 use crate::tls::{ClientTls, Reloadable, ServerTls};
@@ -52,6 +52,7 @@ pub struct Shared {
     /// An accept() failed for want of descriptors and is to be tried again.
     pub accept_again: AtomicBool,
     settings: RwLock<Arc<Settings>>,
+    facts: Mutex<HashSet<Arc<ClientFacts>>>,
     homes: RwLock<HashMap<PoolId, Arc<Home>>>,
     loads: Box<[AtomicUsize]>,
     last_id: AtomicU64,
@@ -65,6 +66,9 @@ pub enum Identified {
     /// A letter will say.
     Later,
 }
+
+/// So many kinds of clients share their facts; more have their own, because names come from clients.
+const FACTS_KEPT_MAX: usize = 1024;
 
 impl Shared {
     /// Puts the parts together.
@@ -87,6 +91,7 @@ impl Shared {
             cancels: AtomicUsize::new(0),
             accept_again: AtomicBool::new(false),
             settings: RwLock::new(settings),
+            facts: Mutex::default(),
             homes: RwLock::default(),
             loads,
             last_id: AtomicU64::new(0),
@@ -130,6 +135,22 @@ impl Shared {
         if session.send(letter) {
             self.run(Arc::clone(session));
         }
+    }
+
+    /// Clients that are alike share what is known about them.
+    pub fn share_facts(&self, facts: ClientFacts) -> Arc<ClientFacts> {
+        let mut all = self.facts.lock();
+        if let Some(known) = all.get(&facts) {
+            return Arc::clone(known);
+        }
+        let facts = Arc::new(facts);
+        if all.len() >= FACTS_KEPT_MAX {
+            all.retain(|known| Arc::strong_count(known) > 1);
+        }
+        if all.len() < FACTS_KEPT_MAX {
+            all.insert(Arc::clone(&facts));
+        }
+        facts
     }
 
     // New clients.
@@ -226,7 +247,7 @@ impl Shared {
         let claim = Claim::of(session, stream, identity);
         let now = self.clock.now();
         let plan = self.hub.lock().identify(now, &claim.facts());
-        *session.seat.lock() = Some(plan.seat);
+        *session.seat.lock() = Some(Box::new(plan.seat));
         self.challenge(session, claim, plan.challenge)
     }
 

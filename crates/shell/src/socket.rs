@@ -3,7 +3,7 @@
 //! Every read goes into the worker's one scratch buffer. The heap is used only for what the kernel did not take.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
@@ -26,6 +26,14 @@ impl Socket {
         match self {
             Socket::Tcp(socket) => socket.as_raw_fd(),
             Socket::Unix(socket) => socket.as_raw_fd(),
+        }
+    }
+
+    /// Our end; `None` for a Unix socket.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Socket::Tcp(socket) => socket.local_addr().ok(),
+            Socket::Unix(_) => None,
         }
     }
 

@@ -23,7 +23,7 @@ impl Control {
         let looked = self.ask(&lookup).await;
         let now = self.shared.clock.now();
         let plan = self.shared.hub.lock().looked_up(now, &claim.facts(), looked);
-        *session.seat.lock() = Some(plan.seat);
+        *session.seat.lock() = Some(Box::new(plan.seat));
         if let Identified::Now(challenge) = self.shared.challenge(&session, claim, plan.challenge) {
             self.shared.post(&session, Letter::Challenge(challenge));
         }

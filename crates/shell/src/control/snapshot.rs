@@ -152,6 +152,7 @@ impl Control {
         let who = session.who();
         let port = self.shared.settings().general.listen_port;
         let unix = session.peer.is_none();
+        let local = core.stream.socket().local_address();
         Socket {
             user: who.as_ref().map(|who| who.user.clone()),
             database: who.as_ref().map(|who| who.database.clone()),
@@ -162,8 +163,8 @@ impl Control {
             },
             addr: session.peer.map_or_else(|| "unix".to_owned(), |peer| peer.ip().to_string()),
             port: session.peer.map_or(port, |peer| peer.port()),
-            local_addr: session.local.map_or_else(|| "unix".to_owned(), |local| local.ip().to_string()),
-            local_port: session.local.map_or(port, |local| local.port()),
+            local_addr: local.map_or_else(|| "unix".to_owned(), |local| local.ip().to_string()),
+            local_port: local.map_or(port, |local| local.port()),
             connect_time: local_time(session.connected_unix),
             request_time: local_time(
                 self.shared.clock.unix_seconds().saturating_sub(now.since(core.requested_at).as_secs()),
