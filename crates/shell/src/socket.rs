@@ -109,11 +109,17 @@ impl Stream {
 
     /// A stream whose TLS session stands or is to be shaken hands on.
     pub fn with_tls(socket: Socket, tls: Option<rustls::Connection>) -> Stream {
-        Stream { socket, tls: tls.map(Box::new), backlog: Vec::new(), broken: false }
+        let mut stream = Stream::plain(socket);
+        if let Some(tls) = tls {
+            stream.start_tls(tls);
+        }
+        stream
     }
 
     /// Starts TLS on a stream whose cleartext has been answered.
-    pub fn start_tls(&mut self, tls: rustls::Connection) {
+    pub fn start_tls(&mut self, mut tls: rustls::Connection) {
+        // What is read from one side is limited, so what waits to be written to the other is too.
+        tls.set_buffer_limit(None);
         self.tls = Some(Box::new(tls));
     }
 
@@ -228,7 +234,6 @@ impl Stream {
 
     fn queue(&mut self, bytes: &[u8]) {
         match &mut self.tls {
-            // No limit is set on the session's buffer: what is read is limited instead.
             Some(tls) => self.broken |= tls.writer().write_all(bytes).is_err(),
             None => self.backlog.extend_from_slice(bytes),
         }
