@@ -69,6 +69,16 @@ impl Client {
         self.names.as_ref()?.find(name)
     }
 
+    /// Whether it is certain what `name` means in this batch of its messages.
+    pub fn is_certain(&self, name: &[u8], batch: u64) -> bool {
+        self.names.as_ref().is_none_or(|names| names.is_certain(name, batch))
+    }
+
+    /// Whether it has named statements, or may have again if a change of them is undone.
+    pub fn has_names(&self) -> bool {
+        self.names.as_ref().is_some_and(|names| !names.is_empty())
+    }
+
     /// How many named statements it has.
     pub fn statement_count(&self) -> usize {
         self.names.as_ref().map_or(0, |names| names.len())

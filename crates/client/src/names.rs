@@ -14,6 +14,8 @@ const ENTRY_BYTES: usize = 160;
 #[derive(Debug)]
 struct Change {
     name: Box<[u8]>,
+    /// In which batch of the client's messages.
+    batch: u64,
     before: Option<Arc<Statement>>,
 }
 
@@ -46,16 +48,23 @@ impl Names {
         self.bytes
     }
 
+    /// Whether it is certain what `name` means in `batch`. A change of an earlier batch that is not settled
+    /// leaves it open: an error may undo that batch and not this one.
+    pub fn is_certain(&self, name: &[u8], batch: u64) -> bool {
+        let mut earlier = self.unsettled.iter().take_while(|change| change.batch != batch);
+        !earlier.any(|change| *change.name == *name)
+    }
+
     /// Gives a name to a statement, until settled or undone.
-    pub fn insert(&mut self, name: &[u8], statement: Arc<Statement>) {
+    pub fn insert(&mut self, name: &[u8], statement: Arc<Statement>, batch: u64) {
         let before = self.put(name, Some(statement));
-        self.unsettled.push_back(Change { name: name.into(), before });
+        self.unsettled.push_back(Change { name: name.into(), batch, before });
     }
 
     /// Takes a name away, until settled or undone.
-    pub fn remove(&mut self, name: &[u8]) {
+    pub fn remove(&mut self, name: &[u8], batch: u64) {
         let before = self.put(name, None);
-        self.unsettled.push_back(Change { name: name.into(), before });
+        self.unsettled.push_back(Change { name: name.into(), batch, before });
     }
 
     /// Takes a name away for good: the server has done it.
@@ -84,14 +93,14 @@ impl Names {
 
     /// DEALLOCATE ALL or DISCARD ALL was done: changes sent after it are still to come.
     pub fn clear(&mut self) {
-        let later: Vec<(Box<[u8]>, Option<Arc<Statement>>)> = self
-            .unsettled
-            .iter_mut()
-            .map(|change| {
+        let mut later: HashMap<Box<[u8]>, Option<Arc<Statement>>> = HashMap::new();
+        for change in &mut self.unsettled {
+            // What the first change of a name goes back to is gone; the others go back to one another.
+            if !later.contains_key(&change.name) {
                 change.before = None;
-                (change.name.clone(), self.held.get(&change.name).cloned())
-            })
-            .collect();
+                later.insert(change.name.clone(), self.held.get(&change.name).cloned());
+            }
+        }
         self.held.clear();
         self.bytes = 0;
         for (name, statement) in later {

@@ -15,10 +15,13 @@ use wire::client::{Target, tag};
 use crate::link::Link;
 use crate::out::Out;
 use crate::policy::Policy;
+use crate::prepared::Found;
 use crate::progress::{Progress, Then};
 
 /// Messages up to this size, in bytes, are forwarded only when whole.
 const WHOLE_BYTES_MAX: u64 = 16 << 10;
+/// Flush.
+const FLUSH: [u8; 5] = [tag::FLUSH, 0, 0, 0, 4];
 /// A Bind whose two names are not found within this many bytes is refused.
 const NAMES_BYTES_MAX: usize = 64 << 10;
 
@@ -40,6 +43,8 @@ pub(crate) enum Step {
     Done,
     /// More of it is needed first.
     More,
+    /// What it comes to depends on answers of the server that have not come.
+    Wait,
     /// The session ends.
     Close(Option<Refusal>),
 }
@@ -73,6 +78,7 @@ impl Link {
                 self.transaction_since = now;
             }
         }
+        self.unheard = false;
         self.quiet_since = now;
         progress
     }
@@ -109,10 +115,12 @@ impl Pair<'_> {
             if self.client.sending > 0 {
                 at = self.go_on(input, at);
             }
+            let Some(header) = Header::peek(&input[at..]) else { break Then::Read };
             if self.server.ledger.len() >= OWED_MAX {
+                // The answers that we wait for may lie in the server's buffer until somebody asks for them.
+                self.out.to_server.make(|bytes| bytes.extend_from_slice(&FLUSH));
                 break Then::Wait;
             }
-            let Some(header) = Header::peek(&input[at..]) else { break Then::Read };
             if let Err(fault) = header.check_client() {
                 break Then::Close(Some(violation(fault.to_string())));
             }
@@ -126,6 +134,7 @@ impl Pair<'_> {
             match self.message(message) {
                 Step::Done => at += end,
                 Step::More => break Then::Read,
+                Step::Wait => break Then::Wait,
                 Step::Close(refusal) => break Then::Close(refusal),
             }
         };
@@ -159,10 +168,12 @@ impl Pair<'_> {
             }
             tag::COPY_DATA | tag::COPY_DONE | tag::COPY_FAIL => {
                 // Outside a COPY the server would ignore these: so a late one needs no server at all.
+                self.emit_made();
                 if self.server.ledger.is_empty() && !self.policy.dedicated {
                     self.discard(message);
                 } else {
-                    self.pass(message, None);
+                    let ends = message.header.tag != tag::COPY_DATA;
+                    self.pass(message, ends.then_some(Owed::CopyEnd));
                 }
             }
             tag::TERMINATE => return Step::Close(None),
@@ -177,12 +188,14 @@ impl Pair<'_> {
         }
         self.server.soiled = true;
         if !self.server.ledger.is_skipping() {
+            match self.deallocated(message) {
+                Found::Open => return Step::Wait,
+                Found::Statement(name) => self.deallocate(&name),
+                Found::Nothing => {}
+            }
             // A simple query destroys the unnamed statement.
             self.client.unnamed = None;
             self.server.unnamed = None;
-            if self.policy.maps_statements() && message.is_whole && self.client.statement_count() > 0 {
-                self.deallocate(message);
-            }
         }
         self.pass(message, Some(Owed::Query));
         Step::Done
@@ -235,8 +248,11 @@ impl Pair<'_> {
         self.client.rest = Rest::Discard;
     }
 
-    /// Writes the replies of our own whose turn has come.
+    /// Writes the replies of our own whose turn has come: never within a message of the server.
     pub(crate) fn emit_made(&mut self) {
+        if self.server.receiving > 0 {
+            return;
+        }
         while let Some((made, entry)) = self.server.ledger.pop_made() {
             let bytes = match made {
                 server::Made::ParseComplete => wire::encode::PARSE_COMPLETE,

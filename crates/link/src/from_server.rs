@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal};
-use server::{Broken, Entry, Instead, Server};
+use server::{Broken, Entry, Instead, Owed, Server};
 use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus, tag};
 
@@ -15,10 +15,11 @@ use crate::link::Link;
 use crate::out::{Out, Tally};
 use crate::progress::{Progress, Then};
 
-/// Bodies that must be read are not waited for beyond this size, in bytes.
+/// Bodies that must be read are not waited for beyond this size, in bytes. Of a longer error that much is
+/// read: its severity and code come first.
 const READ_BYTES_MAX: u64 = 64 << 10;
-/// `DISCARD ALL` and `DEALLOCATE ALL` with their zeros: only tags of these lengths are read.
-const TAG_LENGTHS: [u64; 2] = [12, 15];
+/// `RESET`, `DISCARD ALL` and `DEALLOCATE ALL` with their zeros: only tags of these lengths are read.
+const TAG_LENGTHS: [u64; 3] = [6, 12, 15];
 
 /// What is done with a server's message.
 enum Fate {
@@ -35,11 +36,14 @@ impl Link {
         let Some(server) = self.server.as_deref_mut() else {
             return Progress { consumed: input.len(), then: Then::Wait };
         };
-        let mut ear = Ear { server, client: Some(&mut self.client), out, told: false, became_ready: false };
+        let mut ear = Ear::new(server, Some(&mut self.client), out);
         let (consumed, is_sound) = ear.run(input);
-        let (told, became_ready) = (ear.told, ear.became_ready);
+        let Ear { told, became_ready, left_doubts, .. } = ear;
         if !is_sound {
             return Progress { consumed, then: Then::ServerGone(told) };
+        }
+        if left_doubts {
+            self.resolve_doubt(out);
         }
         if became_ready {
             self.after_ready(now, &mut out.tally);
@@ -48,6 +52,16 @@ impl Link {
             }
         }
         Progress { consumed, then: Then::Read }
+    }
+
+    /// A COPY that failed may have eaten a Sync, and so the server may still owe an answer or not. An empty
+    /// query shows which, so that a client which says no more does not hold the server.
+    fn resolve_doubt(&mut self, out: &mut Out) {
+        let Some(server) = &mut self.server else { return };
+        if server.ledger.only_doubts_left() && server.sending == 0 {
+            server.owe_query();
+            out.to_server.make(|bytes| wire::encode::query(bytes, b""));
+        }
     }
 
     fn is_in_transaction(&self) -> bool {
@@ -90,9 +104,15 @@ pub(crate) struct Ear<'a> {
     pub(crate) told: bool,
     /// A ReadyForQuery was among the messages.
     pub(crate) became_ready: bool,
+    /// After that nothing was owed but Syncs that a COPY may have eaten, and no error followed.
+    left_doubts: bool,
 }
 
-impl Ear<'_> {
+impl<'a> Ear<'a> {
+    pub(crate) fn new(server: &'a mut Server, client: Option<&'a mut Client>, out: &'a mut Out) -> Ear<'a> {
+        Ear { server, client, out, told: false, became_ready: false, left_doubts: false }
+    }
+
     /// Deals with all that is whole; says how many bytes that were and whether the server is still sound.
     pub(crate) fn run(&mut self, input: &[u8]) -> (usize, bool) {
         let mut at = 0;
@@ -100,6 +120,7 @@ impl Ear<'_> {
             if self.server.receiving > 0 {
                 at = self.go_on(input, at);
             }
+            self.emit_made();
             let here = &input[at..];
             let Some(header) = Header::peek(here) else { return (at, true) };
             if header.check_server().is_err() {
@@ -123,7 +144,6 @@ impl Ear<'_> {
             }
             self.server.receiving = total - end as u64;
             at += end;
-            self.emit_made();
             if self.server.broken.is_some() {
                 return (at, false);
             }
@@ -147,11 +167,15 @@ impl Ear<'_> {
             _ => false,
         };
         if must_read && !is_whole {
-            return if header.body() <= READ_BYTES_MAX {
-                Fate::More
-            } else {
-                Fate::Broken(Broken::BadHeader)
-            };
+            if header.body() <= READ_BYTES_MAX {
+                return Fate::More;
+            }
+            if header.tag != tag::ERROR_RESPONSE {
+                return Fate::Broken(Broken::BadHeader);
+            }
+            if (body.len() as u64) < READ_BYTES_MAX {
+                return Fate::More;
+            }
         }
         match header.tag {
             tag::READY_FOR_QUERY => self.ready(body),
@@ -166,51 +190,79 @@ impl Ear<'_> {
     }
 
     fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
+        self.drop_eaten_syncs();
         let reply = match self.server.ledger.on_reply(header.tag) {
             Ok(reply) => reply,
             Err(unexpected) => return Fate::Broken(Broken::Unexpected(unexpected.0)),
         };
         if header.tag == tag::COMMAND_COMPLETE && TAG_LENGTHS.contains(&header.body()) {
-            self.command(body);
+            self.command(body, reply.swallow);
         }
         if let Some(entry) = reply.done {
-            self.settle(entry, header.tag);
+            if entry.marks.refusal.is_some() {
+                // What was sent to fail has not.
+                return Fate::Broken(Broken::Unexpected(header.tag));
+            }
+            self.settle(entry);
         }
         if reply.swallow { Fate::Swallow } else { Fate::Forward }
     }
 
+    fn drop_eaten_syncs(&mut self) {
+        if self.server.ledger.is_doubtful() {
+            self.server.ledger.drop_eaten_syncs();
+            self.emit_made();
+        }
+    }
+
     /// An entry was answered: what was assumed when it was sent is now true.
-    fn settle(&mut self, entry: Entry, tag_byte: u8) {
+    fn settle(&mut self, entry: Entry) {
         if entry.marks.client_name
             && let Some(client) = &mut self.client
         {
             client.settle_name();
         }
-        if let (tag::CLOSE_COMPLETE, Some(id)) = (tag_byte, entry.marks.statement) {
-            self.server.prepared.closed(id);
+        if let Some(id) = entry.marks.statement {
+            self.server.prepared.answered(id, entry.owed == Owed::Parse);
         }
     }
 
-    fn command(&mut self, body: &[u8]) {
-        let is_discard = match body {
-            b"DISCARD ALL\0" => true,
-            b"DEALLOCATE ALL\0" => false,
-            _ => return,
-        };
-        self.server.prepared.clear();
-        self.server.unnamed = None;
-        if is_discard {
-            // What was set on this server for a client is gone too; what the server reports, it reports.
-            let server = &mut *self.server;
-            let unreported: Vec<Arc<[u8]>> =
-                server.parameters.iter().filter(|p| !p.reported).map(|p| Arc::clone(&p.name)).collect();
-            if !unreported.is_empty() {
-                let parameters = Arc::make_mut(&mut server.parameters);
-                unreported.iter().for_each(|name| parameters.remove(name));
+    fn command(&mut self, body: &[u8], is_ours: bool) {
+        match body {
+            // A preparation resets single parameters, and has entered that.
+            b"RESET\0" if is_ours && self.client.is_some() => {}
+            b"RESET\0" => self.forget_unreported(),
+            b"DISCARD ALL\0" => {
+                self.forget_unreported();
+                self.deallocated_all();
             }
+            b"DEALLOCATE ALL\0" => self.deallocated_all(),
+            _ => {}
+        }
+    }
+
+    fn deallocated_all(&mut self) {
+        self.server.prepared.clear();
+        // What was parsed behind it is still to come.
+        let keeps_unnamed = self.server.ledger.iter().any(is_unnamed_parse);
+        if !keeps_unnamed {
+            self.server.unnamed = None;
         }
         if let Some(client) = &mut self.client {
+            let unnamed = client.unnamed.take();
             client.clear_names();
+            client.unnamed = unnamed.filter(|_| keeps_unnamed);
+        }
+    }
+
+    /// What was set on this server for a client may be gone; what the server reports, it reports.
+    fn forget_unreported(&mut self) {
+        let parameters = &mut self.server.parameters;
+        let unreported: Vec<Arc<[u8]>> =
+            parameters.iter().filter(|p| !p.reported).map(|p| Arc::clone(&p.name)).collect();
+        if !unreported.is_empty() {
+            let parameters = Arc::make_mut(parameters);
+            unreported.iter().for_each(|name| parameters.remove(name));
         }
     }
 
@@ -222,6 +274,7 @@ impl Ear<'_> {
             Ok(swallow) => {
                 self.server.status = status;
                 self.became_ready = true;
+                self.left_doubts = self.server.ledger.only_doubts_left();
                 if swallow { Fate::Swallow } else { Fate::Forward }
             }
             Err(unexpected) => Fate::Broken(Broken::Unexpected(unexpected.0)),
@@ -249,39 +302,64 @@ impl Ear<'_> {
         let fields = ErrorFields::parse(body);
         let text = |field: Option<&[u8]>| String::from_utf8_lossy(field.unwrap_or_default()).into_owned();
         let (code, words) = (text(fields.code), text(fields.message));
+        self.drop_eaten_syncs();
+        self.left_doubts = false;
         if fields.is_fatal() {
+            // While the server does something for us alone, its end is no business of the client's.
+            let mut owed = self.server.ledger.iter();
+            let is_ours = !self.server.ledger.is_empty() && owed.all(|entry| entry.swallow);
             self.server.broken = Some(Broken::Fatal(code.into(), words.into()));
-            self.told = true;
-            return if self.client.is_some() { Fate::Forward } else { Fate::Swallow };
+            self.told = !is_ours && self.client.is_some();
+            return if self.told { Fate::Forward } else { Fate::Swallow };
         }
-        let mut undone = Undone::default();
-        let server = &mut *self.server;
-        let prepared = &mut server.prepared;
-        let mut misused = None;
-        let front = server.ledger.on_error(|entry| undone.note(entry, prepared));
-        if let Some(client) = &mut self.client {
-            client.undo_names(undone.names);
-            // The one at the front is told below; those behind it are skipped and never told.
-            let told = front.is_some_and(|entry| entry.marks.refusal == Some(Instead::DuplicateStatement));
-            let name = told.then(|| client.take_misused());
-            (usize::from(told)..undone.misused).for_each(|_| drop(client.take_misused()));
-            misused = name;
-        }
-        let Some(front) = front else { return Fate::Broken(Broken::Unexpected(tag::ERROR_RESPONSE)) };
-        if undone.unnamed {
-            server.unnamed = None;
-        }
-        if front.swallow && front.owed == server::Owed::Query {
+        let mut undone = Vec::new();
+        let Some(front) = self.server.ledger.on_error(|entry| undone.push(entry)) else {
+            return Fate::Broken(Broken::Unexpected(tag::ERROR_RESPONSE));
+        };
+        let misused = self.undo(front, &undone);
+        if front.swallow && front.owed == Owed::Query {
             // A check, a reset or a carried setting was refused: nothing may follow it on this server.
             self.server.broken = Some(Broken::OursFailed(code.into(), words.into()));
             return Fate::Swallow;
         }
+        if front.swallow && self.server.ledger.front().is_some_and(|sync| sync.swallow) {
+            // What fails is ours to its end; where the Sync is the client's, the client must know.
+            return Fate::Swallow;
+        }
         match front.marks.refusal {
             Some(instead) if code == wire::sqlstate::INVALID_SQL_STATEMENT_NAME => {
-                self.say_instead(instead, &misused.unwrap_or_default())
+                self.say_instead(instead, &misused)
             }
             _ => Fate::Forward,
         }
+    }
+
+    /// Takes back what was assumed of the messages that failed or are skipped. Gives the name that the first
+    /// of them misused.
+    fn undo(&mut self, front: Entry, undone: &[Entry]) -> Box<[u8]> {
+        let Server { ledger, prepared, .. } = &mut *self.server;
+        let owed = ledger.iter().filter_map(|e| e.marks.statement.map(|id| (id, e.owed == Owed::Parse)));
+        prepared.undo(undone.iter().filter_map(|entry| entry.marks.statement), owed);
+        let lost_unnamed = undone.iter().rfind(|entry| is_unnamed_parse(entry));
+        // A later one, sent behind a Sync, is not touched.
+        let lost_unnamed = lost_unnamed.filter(|_| !self.server.ledger.iter().any(is_unnamed_parse));
+        if lost_unnamed.is_some() {
+            // Parse drops the old unnamed statement even where it fails.
+            self.server.unnamed = None;
+        }
+        let Some(client) = &mut self.client else { return Box::default() };
+        if lost_unnamed.is_some_and(|entry| !entry.swallow) {
+            client.unnamed = None;
+        }
+        client.undo_names(undone.iter().filter(|entry| entry.marks.client_name).count());
+        let has_misused = |entry: &Entry| {
+            matches!(entry.marks.refusal, Some(Instead::DuplicateStatement | Instead::UnknownStatement))
+        };
+        // The one at the front is told; those behind it are skipped and never told.
+        let told = if has_misused(&front) { client.take_misused() } else { Box::default() };
+        let untold = undone.iter().skip(1).filter(|entry| has_misused(entry)).count();
+        (0..untold).for_each(|_| drop(client.take_misused()));
+        told
     }
 
     /// The error that the server was made to raise, in the words that PostgreSQL has for the real one.
@@ -289,6 +367,10 @@ impl Ear<'_> {
         let (code, text) = match instead {
             Instead::DuplicateStatement => {
                 let refusal = Refusal::DuplicateStatement(String::from_utf8_lossy(name).into_owned());
+                (refusal.sqlstate().to_owned(), refusal.to_string())
+            }
+            Instead::UnknownStatement => {
+                let refusal = Refusal::UnknownStatement(String::from_utf8_lossy(name).into_owned());
                 (refusal.sqlstate().to_owned(), refusal.to_string())
             }
             Instead::StatementTooLarge => {
@@ -306,8 +388,11 @@ impl Ear<'_> {
         Fate::Swallow
     }
 
-    /// Writes the replies of our own whose turn has come.
+    /// Writes the replies of our own whose turn has come: never within a message of the server.
     fn emit_made(&mut self) {
+        if self.server.receiving > 0 {
+            return;
+        }
         while let Some((made, entry)) = self.server.ledger.pop_made() {
             let Some(client) = &mut self.client else { continue };
             let bytes = match made {
@@ -322,24 +407,7 @@ impl Ear<'_> {
     }
 }
 
-/// What an error undid of what had been assumed.
-#[derive(Default)]
-struct Undone {
-    names: usize,
-    misused: usize,
-    unnamed: bool,
-}
-
-impl Undone {
-    fn note(&mut self, entry: Entry, prepared: &mut server::prepared::Prepared) {
-        self.names += usize::from(entry.marks.client_name);
-        self.misused += usize::from(entry.marks.refusal == Some(Instead::DuplicateStatement));
-        match (entry.owed, entry.marks.statement) {
-            (server::Owed::Parse, Some(id)) => prepared.undo_parse(id),
-            (server::Owed::Close, Some(id)) => prepared.undo_close(id),
-            // A Parse of the unnamed statement, which drops the old one even where it fails.
-            (server::Owed::Parse, None) => self.unnamed = true,
-            _ => {}
-        }
-    }
+/// Of the unnamed statement; those of named ones say which.
+fn is_unnamed_parse(entry: &Entry) -> bool {
+    entry.owed == Owed::Parse && entry.marks.statement.is_none()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal, Statements};
-use server::{Entry, Owed, Server};
+use server::Server;
 use wire::server::TransactionStatus;
 
 use crate::out::Out;
@@ -36,6 +36,8 @@ pub struct Link {
     pub(crate) preparing: bool,
     /// The preparation sets what the client relies on.
     pub(crate) carrying: bool,
+    /// The client has not been heard since the server was granted.
+    pub(crate) unheard: bool,
     pub(crate) query_since: Moment,
     pub(crate) transaction_since: Moment,
     /// When the client or the server last said something that counts for a limit of idleness.
@@ -52,6 +54,7 @@ impl Link {
             statements,
             preparing: false,
             carrying: false,
+            unheard: false,
             query_since: Moment::NEVER,
             transaction_since: Moment::NEVER,
             quiet_since: now,
@@ -79,12 +82,14 @@ impl Link {
         server.requested_at = now;
         self.transaction_since = now;
         if check && let Some(text) = &self.policy.check_query {
-            server.ledger.push(Entry::ours(Owed::Query));
+            server.owe_query();
             out.to_server.make(|bytes| wire::encode::query(bytes, text));
         }
         self.carrying = !Arc::ptr_eq(&self.client.parameters, &server.parameters)
+            && *self.client.parameters != *server.parameters
             && self.carry_parameters(&mut server, out);
         self.preparing = !server.ledger.is_empty();
+        self.unheard = true;
         self.server = Some(server);
         if self.preparing { Granted::Preparing } else { Granted::Ready }
     }
@@ -92,6 +97,7 @@ impl Link {
     /// Sets on the server what the client relies on, in one message, and resets what it does not know of.
     /// False if there is nothing to do.
     fn carry_parameters(&mut self, server: &mut Server, out: &mut Out) -> bool {
+        self.tell_fixed(server, out);
         let difference = model::parameters::difference(&self.client.parameters, &server.parameters);
         if difference.is_empty() {
             return false;
@@ -104,10 +110,23 @@ impl Link {
         for name in &difference.reset {
             parameters.remove(name);
         }
-        server.ledger.push(Entry::ours(Owed::Query));
+        server.owe_query();
         out.to_server.make(|bytes| wire::encode::query(bytes, &text));
         server.parameters = Arc::new(parameters);
         true
+    }
+
+    /// What no session can set, the client is told as it is on this server.
+    fn tell_fixed(&mut self, server: &Server, out: &mut Out) {
+        for parameter in server.parameters.iter() {
+            if model::parameters::is_fixed(&parameter.name)
+                && self.client.parameters.value(&parameter.name) != Some(&parameter.value)
+            {
+                self.client.set_parameter(&parameter.name, &parameter.value);
+                let (name, value) = (&parameter.name, &parameter.value);
+                out.to_client.make(|bytes| wire::encode::parameter_status(bytes, name, value));
+            }
+        }
     }
 
     /// Whether the preparation under way sets what the client relies on, and does not only check the server.
@@ -125,12 +144,19 @@ impl Link {
         self.client.sending > 0
     }
 
-    /// Whether the server is free for another client.
+    /// Whether the server is free for another client: never before `on_client` or `client_is_silent` was called,
+    /// because it was granted for what the client has to say.
     pub fn release_due(&self) -> bool {
         self.policy.mode != PoolMode::Session
             && !self.policy.dedicated
+            && !self.unheard
             && self.client.sending == 0
             && self.server.as_ref().is_some_and(|server| server.is_shareable())
+    }
+
+    /// The client has nothing to say after all: a server that it was granted may go to another.
+    pub fn client_is_silent(&mut self) {
+        self.unheard = false;
     }
 
     /// Gives the server back. Only when `release_due`, or when the client is gone.
@@ -160,7 +186,7 @@ impl Link {
         } else {
             self.query_since.deadline(policy.query_timeout)
         };
-        let in_transaction = server.status != TransactionStatus::Idle;
+        let in_transaction = server.status != TransactionStatus::Idle || server.ledger.is_unsynced();
         let idle = if in_transaction && server.ledger.is_empty() {
             self.quiet_since.deadline(policy.idle_transaction_timeout)
         } else {

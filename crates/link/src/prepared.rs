@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use client::Unnamed;
-use model::{Refusal, Statement};
+use model::Statement;
 use server::{Entry, Instead, Made, Marks, Owed, UnnamedOf};
 use wire::client::{BindHead, Parse, tag};
 use wire::encode;
@@ -16,10 +16,22 @@ use crate::from_client::{Message, Pair, Step, may_grow, target_owed, violation};
 
 /// Every name that a server knows a statement by begins so; no client may say such a name to it.
 const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
-/// A name that no server has: binding it raises the error whose words are then replaced.
+/// A name that no server has: binding it raises the error whose words are then replaced, closing it does
+/// nothing.
 const NOBODY: &[u8] = b"howdah_0";
+/// A statement without text or parameters, as the rest of a Parse.
+const EMPTY: &[u8] = &[0, 0, 0];
 /// What of an unnamed statement is kept for another server, in bytes; a larger one lives on one server.
 const UNNAMED_BYTES_MAX: usize = 1 << 20;
+
+/// What a client's name means.
+pub(crate) enum Found<T> {
+    Statement(T),
+    /// The client never gave the name.
+    Nothing,
+    /// It depends on whether an earlier batch succeeds.
+    Open,
+}
 
 impl Pair<'_> {
     pub(crate) fn parse(&mut self, message: Message<'_>) -> Step {
@@ -31,6 +43,7 @@ impl Pair<'_> {
         match message.body.first() {
             Some(0) => self.parse_unnamed(message),
             Some(_) => self.parse_named(message),
+            None if !message.is_whole => Step::More,
             None => Step::Close(Some(violation("broken Parse packet"))),
         }
     }
@@ -60,8 +73,15 @@ impl Pair<'_> {
         let Ok(parse) = Parse::read(message.body) else {
             return Step::Close(Some(violation("broken Parse packet")));
         };
-        self.out.tally.client_parses += 1;
+        let batch = self.server.ledger.batch();
+        if !self.client.is_certain(parse.name, batch) {
+            return Step::Wait;
+        }
         if self.client.statement(parse.name).is_some() {
+            if self.server.ledger.owes_ready() {
+                // It may be a DEALLOCATE or DISCARD that is not answered yet.
+                return Step::Wait;
+            }
             if self.policy.misuse_closes {
                 return Step::Close(Some(violation("prepared statement name is already in use")));
             }
@@ -72,10 +92,16 @@ impl Pair<'_> {
             return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
         }
         let statement = self.statements.intern(parse.rest);
-        self.client.names().insert(parse.name, Arc::clone(&statement));
+        if !self.server.prepared.is_certain(statement.id, batch) {
+            return Step::Wait;
+        }
+        self.out.tally.client_parses += 1;
+        self.client.names().insert(parse.name, Arc::clone(&statement), batch);
         let client_name = true;
-        // In a failed transaction PostgreSQL refuses every Parse; let it.
-        if self.server.status != TransactionStatus::Failed && self.server.prepared.touch(statement.id) {
+        // In a failed transaction PostgreSQL refuses every Parse but that of a ROLLBACK; let it.
+        let is_sound =
+            self.server.status != TransactionStatus::Failed && !self.server.ledger.may_come_to_doubt();
+        if is_sound && self.server.prepared.touch(statement.id) {
             let marks = Marks { client_name, ..Marks::default() };
             self.server.ledger.push(Entry { owed: Owed::Ours(Made::ParseComplete), swallow: false, marks });
         } else {
@@ -85,23 +111,29 @@ impl Pair<'_> {
         Step::Done
     }
 
-    /// Sends a Parse under the server's name, and a Close for what must go to make room for it.
+    /// Sends a Parse under the server's name, behind a Close if it has the statement already, and a Close for
+    /// what must go to make room for it.
     fn send_parse(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
+        if self.server.prepared.touch(statement.id) {
+            self.send_close(statement);
+        }
         let name = statement.server_name();
         self.out.to_server.make(|bytes| encode::parse(bytes, name.as_bytes(), &statement.rest));
         self.out.tally.server_parses += 1;
-        let fresh = !self.server.prepared.touch(statement.id);
-        let marks = Marks { client_name, statement: fresh.then_some(statement.id), refusal: None };
+        let marks = Marks { client_name, statement: Some(statement.id), refusal: None };
         self.server.ledger.push(Entry { owed: Owed::Parse, swallow, marks });
-        if fresh {
-            self.server.prepared.insert(Arc::clone(statement));
+        self.server.prepared.insert(Arc::clone(statement), self.server.ledger.batch());
+        while let Some(oldest) = self.server.prepared.oldest_beyond(self.policy.prepared_max) {
+            self.send_close(&oldest);
         }
-        while let Some(evicted) = self.server.prepared.evict(self.policy.prepared_max) {
-            let name = evicted.server_name();
-            self.out.to_server.make(|bytes| encode::target(bytes, tag::CLOSE, b'S', name.as_bytes()));
-            let marks = Marks { statement: Some(evicted.id), ..Marks::default() };
-            self.server.ledger.push(Entry { owed: Owed::Close, swallow: true, marks });
-        }
+    }
+
+    fn send_close(&mut self, statement: &Statement) {
+        let name = statement.server_name();
+        self.out.to_server.make(|bytes| encode::target(bytes, tag::CLOSE, b'S', name.as_bytes()));
+        let marks = Marks { statement: Some(statement.id), ..Marks::default() };
+        self.server.ledger.push(Entry { owed: Owed::Close, swallow: true, marks });
+        self.server.prepared.close(statement.id, self.server.ledger.batch());
     }
 
     pub(crate) fn bind(&mut self, message: Message<'_>) -> Step {
@@ -119,10 +151,12 @@ impl Pair<'_> {
         if head.statement.is_empty() {
             return self.use_unnamed(message, Owed::Bind);
         }
-        self.out.tally.binds += 1;
-        let Some(statement) = self.client.statement(head.statement).cloned() else {
-            return self.use_unknown(message, head.statement, Owed::Bind);
+        let statement = match self.find(head.statement) {
+            Found::Statement(statement) => statement,
+            Found::Nothing => return self.use_unknown(message, head.statement, Owed::Bind),
+            Found::Open => return Step::Wait,
         };
+        self.out.tally.binds += 1;
         let name = statement.server_name();
         let Some(length) = renamed_length(message, head.statement, &name) else {
             return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
@@ -145,12 +179,27 @@ impl Pair<'_> {
         }
     }
 
+    /// What the client's name means, and whether the server's part is certain.
+    fn find(&self, name: &[u8]) -> Found<Arc<Statement>> {
+        let batch = self.server.ledger.batch();
+        if !self.client.is_certain(name, batch) {
+            return Found::Open;
+        }
+        match self.client.statement(name) {
+            Some(statement) if !self.server.prepared.is_certain(statement.id, batch) => Found::Open,
+            Some(statement) => Found::Statement(Arc::clone(statement)),
+            None => Found::Nothing,
+        }
+    }
+
     pub(crate) fn describe_statement(&mut self, message: Message<'_>, name: &[u8]) -> Step {
         if name.is_empty() {
             return self.use_unnamed(message, Owed::DescribeStatement);
         }
-        let Some(statement) = self.client.statement(name).cloned() else {
-            return self.use_unknown(message, name, Owed::DescribeStatement);
+        let statement = match self.find(name) {
+            Found::Statement(statement) => statement,
+            Found::Nothing => return self.use_unknown(message, name, Owed::DescribeStatement),
+            Found::Open => return Step::Wait,
         };
         self.ensure_prepared(&statement);
         self.server.ledger.push(Entry::client(Owed::DescribeStatement));
@@ -168,16 +217,26 @@ impl Pair<'_> {
             self.pass(message, Some(Owed::Close));
             return Step::Done;
         }
+        let batch = self.server.ledger.batch();
+        if !self.client.is_certain(name, batch) {
+            return Step::Wait;
+        }
         let is_known = self.client.statement(name).is_some();
         if !is_known && !name.starts_with(SERVER_NAME_PREFIX) {
             self.pass(message, Some(target_owed(tag::CLOSE, true)));
             return Step::Done;
         }
         if is_known {
-            self.client.names().remove(name);
+            self.client.names().remove(name, batch);
         }
         let marks = Marks { client_name: is_known, ..Marks::default() };
-        self.server.ledger.push(Entry { owed: Owed::Ours(Made::CloseComplete), swallow: false, marks });
+        let owed = if self.server.ledger.may_come_to_doubt() {
+            self.out.to_server.make(|bytes| encode::target(bytes, tag::CLOSE, b'S', NOBODY));
+            Owed::Close
+        } else {
+            Owed::Ours(Made::CloseComplete)
+        };
+        self.server.ledger.push(Entry { owed, swallow: false, marks });
         self.discard(message);
         Step::Done
     }
@@ -203,7 +262,8 @@ impl Pair<'_> {
             return Step::Close(Some(violation("prepared statement did not exist")));
         }
         if name.starts_with(SERVER_NAME_PREFIX) {
-            return Step::Close(Some(Refusal::UnknownStatement(String::from_utf8_lossy(name).into_owned())));
+            self.client.push_misused(name);
+            return self.refuse_in_place(message, owed, Instead::UnknownStatement);
         }
         self.pass(message, Some(owed));
         Step::Done
@@ -222,23 +282,40 @@ impl Pair<'_> {
         Step::Done
     }
 
-    /// `DEALLOCATE name` of a name given by Parse: the same namespace in PostgreSQL. The server is given the
-    /// statement under the client's own name first, so that its answer and errors are PostgreSQL's.
-    pub(crate) fn deallocate(&mut self, message: Message<'_>) {
+    /// The client's name that a simple query deallocates.
+    pub(crate) fn deallocated(&self, message: Message<'_>) -> Found<Vec<u8>> {
+        if !self.policy.maps_statements() || !message.is_whole || !self.client.has_names() {
+            return Found::Nothing;
+        }
         let Some(name) = wire::client::query(message.body).ok().and_then(sql::deallocated_name) else {
-            return;
+            return Found::Nothing;
         };
-        let Some(statement) = self.client.statement(&name).cloned() else { return };
-        if !self.server.ledger.is_empty() || self.server.status == TransactionStatus::Failed {
+        let ledger = &self.server.ledger;
+        if !self.client.is_certain(&name, ledger.batch()) {
+            return Found::Open;
+        }
+        match self.client.statement(&name) {
+            // It is sent behind a batch of our own, which may not end one of the client's.
+            Some(_) if !ledger.is_empty() && !ledger.is_unsynced() => Found::Open,
+            Some(_) => Found::Statement(name),
+            None => Found::Nothing,
+        }
+    }
+
+    /// `DEALLOCATE name` of a name given by Parse: the same namespace in PostgreSQL. The server is given an
+    /// empty statement, which nothing can make fail, under the client's own name first, so that its answer is
+    /// PostgreSQL's.
+    pub(crate) fn deallocate(&mut self, name: &[u8]) {
+        if !self.server.is_quiet() || self.server.status == TransactionStatus::Failed {
             return;
         }
         self.out.to_server.make(|bytes| {
-            encode::parse(bytes, &name, &statement.rest);
+            encode::parse(bytes, name, EMPTY);
             encode::sync(bytes);
         });
         self.server.ledger.push(Entry::ours(Owed::Parse));
         self.server.ledger.push(Entry::ours(Owed::Sync));
-        self.client.names().forget(&name);
+        self.client.names().forget(name);
     }
 }
 

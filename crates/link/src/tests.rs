@@ -1,1 +1,15 @@
-//! Scripts of both sides against what each is sent.
+//! Scripts of both sides against what each is sent; random ones against a model of PostgreSQL.
+
+mod copies;
+mod ends;
+mod garbage;
+mod harness;
+mod parameters;
+mod pipelines;
+mod postgres;
+mod prepared;
+mod random;
+mod script;
+mod segments;
+mod unnamed;
+mod words;

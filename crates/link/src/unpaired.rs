@@ -1,6 +1,6 @@
 //! A server whose client is gone, until another may have it: cleaned, or closed, never handed on dirty.
 
-use server::{Broken, Entry, Owed, Server};
+use server::{Broken, Server};
 use wire::server::TransactionStatus;
 
 use crate::from_server::Ear;
@@ -36,19 +36,22 @@ pub fn left(server: &mut Server, policy: &Policy, out: &mut Out) -> Fate {
 
 /// A server that is clean but was in doubt shows that it lives.
 pub fn check(server: &mut Server, out: &mut Out) {
-    server.ledger.push(Entry::ours(Owed::Query));
+    server.owe_query();
     out.to_server.make(|bytes| wire::encode::query(bytes, b""));
 }
 
 /// Bytes from a server without a client. Returns how many are dealt with and what is next.
 pub fn on_server(server: &mut Server, policy: &Policy, input: &[u8], out: &mut Out) -> (usize, Fate) {
-    let mut ear = Ear { server, client: None, out, told: false, became_ready: false };
-    let (consumed, is_sound) = ear.run(input);
+    let (consumed, is_sound) = Ear::new(server, None, out).run(input);
     if !is_sound || server.broken.is_some() {
         return (consumed, Fate::Close);
     }
     if !server.is_quiet() || consumed < input.len() {
         return (consumed, Fate::Cleaning);
+    }
+    // It was rolled back before anything else: so it does not do what it is told.
+    if server.status != TransactionStatus::Idle {
+        return (consumed, Fate::Close);
     }
     (consumed, clean(server, policy, out))
 }
@@ -62,8 +65,7 @@ fn clean(server: &mut Server, policy: &Policy, out: &mut Out) -> Fate {
     } else {
         return Fate::Clean;
     };
-    server.unnamed = None;
-    server.ledger.push(Entry::ours(Owed::Query));
+    server.owe_query();
     out.to_server.make(|bytes| wire::encode::query(bytes, text));
     Fate::Cleaning
 }

@@ -12,28 +12,36 @@ use crate::out::Out;
 impl Link {
     /// Takes the client's query away from the front of `input` and answers it as PostgreSQL would have, had it
     /// been canceled there: an error, and ReadyForQuery at the end of what is skipped. Returns how many bytes
-    /// are dealt with; the rest of a message that is not whole is dropped as it comes.
+    /// are dealt with; the rest of a query that is not whole is dropped as it comes.
+    ///
+    /// A batch whose Sync is not here yet is left alone: there would be nothing to end the skipping.
     pub fn cancel_waiting(&mut self, input: &[u8], out: &mut Out) -> usize {
         let mut at = 0;
-        let mut is_over = false;
+        let mut is_batch = false;
         while let Some(header) = Header::peek(&input[at..]).filter(|header| header.check_client().is_ok()) {
-            if is_over || header.tag == tag::TERMINATE {
-                break;
+            let take = header.total().min((input.len() - at) as u64);
+            at += take as usize;
+            match header.tag {
+                tag::TERMINATE => break,
+                tag::SYNC => {}
+                tag::QUERY | tag::FUNCTION_CALL if !is_batch => {}
+                tag::FLUSH | tag::COPY_DATA | tag::COPY_DONE | tag::COPY_FAIL => continue,
+                _ => {
+                    is_batch = true;
+                    continue;
+                }
             }
-            let here = (input.len() - at) as u64;
-            let take = header.total().min(here);
             self.client.sending = header.total() - take;
             self.client.rest = Rest::Discard;
-            at += take as usize;
-            is_over = matches!(header.tag, tag::QUERY | tag::SYNC | tag::FUNCTION_CALL);
-        }
-        if at > 0 {
             let refusal = model::Refusal::QueryCanceled;
             out.to_client.make(|bytes| {
-                encode::report(bytes, Severity::Error, refusal.sqlstate(), &refusal.to_string(), None);
+                if header.tag != tag::SYNC || is_batch {
+                    encode::report(bytes, Severity::Error, refusal.sqlstate(), &refusal.to_string(), None);
+                }
                 encode::ready_for_query(bytes, TransactionStatus::Idle);
             });
+            return at;
         }
-        at
+        0
     }
 }

@@ -12,6 +12,9 @@ mod refusal;
 mod statement;
 mod table;
 
+#[cfg(test)]
+mod tests;
+
 pub use ids::{ClientId, PoolId, ServerId, WorkerId};
 pub use mode::PoolMode;
 pub use moment::Moment;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 /// One pair.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Parameter {
     /// As the server spells it where it reports it, else as the client did.
     pub name: Arc<[u8]>,
@@ -17,7 +17,7 @@ pub struct Parameter {
 }
 
 /// A sorted set of parameters. Names are compared without regard to case, as PostgreSQL does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Parameters(Vec<Parameter>);
 
 impl Parameters {
@@ -60,23 +60,24 @@ impl Parameters {
 }
 
 fn compare(left: &[u8], right: &[u8]) -> std::cmp::Ordering {
-    let lower = |bytes: &'_ [u8]| bytes.iter().map(u8::to_ascii_lowercase).collect::<Vec<u8>>();
-    if left.len() == right.len() && left.eq_ignore_ascii_case(right) {
-        return std::cmp::Ordering::Equal;
-    }
-    lower(left).cmp(&lower(right))
+    left.iter().map(u8::to_ascii_lowercase).cmp(right.iter().map(u8::to_ascii_lowercase))
 }
 
-/// What a server reports and nobody can set: facts about the server, and who is logged in to it.
-const UNSETTABLE: [&[u8]; 7] = [
-    b"in_hot_standby",
-    b"integer_datetimes",
-    b"is_superuser",
-    b"server_encoding",
-    b"server_version",
-    b"session_authorization",
-    b"system_identifier",
+/// What a server reports and no session can set: facts about the server, and who is logged in to it.
+const FIXED: [&str; 7] = [
+    "in_hot_standby",
+    "integer_datetimes",
+    "is_superuser",
+    "server_encoding",
+    "server_version",
+    "session_authorization",
+    "system_identifier",
 ];
+
+/// Whether a parameter cannot be carried from server to server: it can only be told.
+pub fn is_fixed(name: &[u8]) -> bool {
+    FIXED.iter().any(|fixed| fixed.as_bytes().eq_ignore_ascii_case(name))
+}
 
 /// What differs between what a client relies on and what a server has.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -94,11 +95,11 @@ impl Difference<'_> {
     }
 }
 
-/// What must be done to a server that has `has` for a client that relies on `wants`.
+/// What must be done to a server that has `has` for a client that relies on `wants`. What is fixed is left out.
 pub fn difference<'a>(wants: &'a Parameters, has: &'a Parameters) -> Difference<'a> {
     let mut difference = Difference::default();
-    for wanted in wants.iter().filter(|wanted| !UNSETTABLE.contains(&&*wanted.name)) {
-        if has.value(&wanted.name).is_none_or(|value| *value != *wanted.value) {
+    for wanted in wants.iter() {
+        if has.value(&wanted.name).is_none_or(|value| *value != *wanted.value) && !is_fixed(&wanted.name) {
             difference.set.push((&wanted.name, &wanted.value));
         }
     }

@@ -134,8 +134,12 @@ pub struct Ledger {
     batching: bool,
     /// How many batches and queries were ended so far.
     batch: u64,
+    /// How many CopyDones and CopyFails are entered.
+    copy_ends: usize,
     /// How many of the Syncs owed may have been eaten by a COPY that failed, and will never be answered.
     maybe_eaten: usize,
+    /// The session is not fit for others, whatever it has answered.
+    doubtful: bool,
 }
 
 impl Ledger {
@@ -180,15 +184,27 @@ impl Ledger {
         self.batch
     }
 
-    /// Whether a COPY failed in a way that leaves open how many replies are owed.
+    /// Whether a COPY failed in a way that leaves open how many replies are owed, or the session is not fit
+    /// for others.
     pub fn is_doubtful(&self) -> bool {
-        self.maybe_eaten > 0
+        self.maybe_eaten > 0 || self.doubtful
+    }
+
+    /// Whether that may still happen to a COPY which was sent. Meanwhile nobody knows behind which of two
+    /// ReadyForQuery a reply of our own would have its place: so there must be none.
+    pub fn may_come_to_doubt(&self) -> bool {
+        self.maybe_eaten > 0 || self.copy_ends > 0 || self.copying == Copying::In
     }
 
     /// Whether all that is still owed are Syncs that a failed COPY may have eaten. Once the server has been
     /// ready since, a query of our own shows which: its reply comes only after theirs.
     pub fn only_doubts_left(&self) -> bool {
-        self.maybe_eaten > 0 && self.owed.len() <= self.maybe_eaten
+        self.maybe_eaten > 0 && self.owed.len() - self.copy_ends <= self.maybe_eaten
+    }
+
+    /// Whether a batch or query that was sent whole is not answered yet.
+    pub fn owes_ready(&self) -> bool {
+        self.owed.iter().any(|entry| entry.ends_with_ready())
     }
 
     /// Whether something of our own is still owed.
@@ -208,7 +224,8 @@ impl Ledger {
                 self.batch += 1;
             }
             Owed::CopyEnd if self.owed.is_empty() => return,
-            Owed::CopyEnd | Owed::Ours(_) => {}
+            Owed::CopyEnd => self.copy_ends += 1,
+            Owed::Ours(_) => {}
             _ => self.batching = true,
         }
         self.owed.push_back(entry);
@@ -282,6 +299,7 @@ impl Ledger {
                 return Some(front);
             }
             undone(entry);
+            self.copy_ends -= usize::from(entry.owed == Owed::CopyEnd);
             self.owed.pop_front();
         }
         self.skipping = true;
@@ -303,6 +321,11 @@ impl Ledger {
         Ok(front.swallow)
     }
 
+    /// How many replies are owed may differ from what is entered, or the session is no longer fit for others.
+    pub fn doubt(&mut self) {
+        self.doubtful = true;
+    }
+
     /// The client is gone: no reply that is still owed may reach anybody.
     pub fn swallow_all(&mut self) {
         for entry in &mut self.owed {
@@ -315,6 +338,7 @@ impl Ledger {
     fn pop(&mut self) {
         self.owed.pop_front();
         while self.owed.front().is_some_and(|entry| entry.owed == Owed::CopyEnd) {
+            self.copy_ends -= 1;
             self.owed.pop_front();
         }
     }
@@ -343,13 +367,14 @@ impl Ledger {
             return Ok(());
         }
         let end = self.owed.iter().position(|entry| entry.owed == Owed::CopyEnd).ok_or(Unexpected(tag))?;
+        self.copy_ends -= 1;
         let mut at = 0;
         self.owed.retain(|entry| {
             let is_eaten = at <= end && matches!(entry.owed, Owed::Sync | Owed::CopyEnd);
             at += 1;
             !is_eaten
         });
-        if !self.owed.iter().any(|entry| entry.ends_with_ready()) {
+        if !self.owes_ready() {
             self.batching = true;
         }
         Ok(())

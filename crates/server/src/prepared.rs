@@ -3,104 +3,132 @@
 use std::sync::Arc;
 
 use model::Statement;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Debug)]
 struct Held {
     statement: Arc<Statement>,
     used_at: u64,
-    /// In which batch its Parse was sent; nothing once that was answered.
-    sent_in: Option<u64>,
+    /// The server has it, by what it has answered.
+    had: bool,
+    /// The server will have it, once it has answered what it was sent.
+    has: bool,
+    /// How many Parses and Closes of it are not answered.
+    pending: u32,
+    /// In which batch the last of these was sent.
+    sent_in: u64,
 }
 
 /// What a server has been sent a Parse for and not a Close.
 ///
-/// An entry is made when the Parse is sent, because what follows in the same pipeline may rely on it, and
-/// unmade if the server never answers it with ParseComplete. What was never answered is undone last first.
+/// An entry is made when the Parse is sent, because what follows in the same pipeline may rely on it. What an
+/// error undoes goes back to what was answered, and forward again over what is still to be.
 #[derive(Debug, Default)]
 pub struct Prepared {
     held: FxHashMap<u64, Held>,
-    closing: Vec<Held>,
     uses: u64,
 }
 
 impl Prepared {
-    /// How many the server has.
+    /// How many the server will have.
     pub fn len(&self) -> usize {
-        self.held.len()
+        self.held.values().filter(|held| held.has).count()
     }
 
-    /// Whether the server has none.
+    /// Whether the server will have none.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.len() == 0
     }
 
-    /// Whether the server has it for what is sent in `batch`; counts as a use. A Parse of an earlier batch that
-    /// is not answered yet does not count: an error may skip it and not this batch.
-    pub fn touch(&mut self, id: u64, batch: u64) -> bool {
+    /// Whether it is certain what the server has of `id` for what is sent in `batch`. A Parse or Close of an
+    /// earlier batch that is not answered yet leaves it open: an error may skip that batch and not this one.
+    pub fn is_certain(&self, id: u64, batch: u64) -> bool {
+        self.held.get(&id).is_none_or(|held| held.pending == 0 || held.sent_in == batch)
+    }
+
+    /// Whether the server has it; counts as a use.
+    pub fn touch(&mut self, id: u64) -> bool {
         self.uses += 1;
-        match self.held.get_mut(&id) {
-            Some(held) => {
-                held.used_at = self.uses;
-                held.sent_in.is_none_or(|sent_in| sent_in == batch)
-            }
-            None => false,
-        }
+        let Some(held) = self.held.get_mut(&id) else { return false };
+        held.used_at = self.uses;
+        held.has
     }
 
     /// A Parse of `statement` is sent in `batch`.
     pub fn insert(&mut self, statement: Arc<Statement>, batch: u64) {
         self.uses += 1;
-        self.held.insert(statement.id, Held { statement, used_at: self.uses, sent_in: Some(batch) });
+        let fresh = Held { statement, used_at: 0, had: false, has: true, pending: 0, sent_in: batch };
+        let held = self.held.entry(fresh.statement.id).or_insert(fresh);
+        held.used_at = self.uses;
+        held.sent(true, batch);
     }
 
-    /// The Parse of `id` was answered.
-    pub fn parsed(&mut self, id: u64) {
+    /// A Close of `id` is sent in `batch`.
+    pub fn close(&mut self, id: u64, batch: u64) {
         if let Some(held) = self.held.get_mut(&id) {
-            held.sent_in = None;
+            held.sent(false, batch);
         }
     }
 
     /// The statement to close so that no more than `most` are held; the caller sends the Close.
     ///
     /// A scan: it happens only when a new statement is prepared beyond the limit.
-    pub fn evict(&mut self, most: usize) -> Option<Arc<Statement>> {
-        if self.held.len() <= most {
+    pub fn oldest_beyond(&self, most: usize) -> Option<Arc<Statement>> {
+        if self.held.len() <= most || self.len() <= most {
             return None;
         }
-        let oldest = self.held.iter().min_by_key(|(_, held)| held.used_at).map(|(&id, _)| id)?;
-        self.close(oldest)
+        let held = self.held.values().filter(|held| held.has);
+        held.min_by_key(|held| held.used_at).map(|held| Arc::clone(&held.statement))
     }
 
-    /// A Close of `id` is sent, if the server has it.
-    pub fn close(&mut self, id: u64) -> Option<Arc<Statement>> {
-        let held = self.held.remove(&id)?;
-        let statement = Arc::clone(&held.statement);
-        self.closing.push(held);
-        Some(statement)
-    }
-
-    /// The Close of `id` was answered.
-    pub fn closed(&mut self, id: u64) {
-        self.closing.retain(|held| held.statement.id != id);
-    }
-
-    /// The Parse of `id` was never answered: the server does not have it.
-    pub fn undo_parse(&mut self, id: u64) {
-        self.held.remove(&id);
-    }
-
-    /// The Close of `id` was never answered: the server still has it, unless it was prepared again since.
-    pub fn undo_close(&mut self, id: u64) {
-        if let Some(at) = self.closing.iter().position(|held| held.statement.id == id) {
-            let held = self.closing.swap_remove(at);
-            self.held.entry(id).or_insert(held);
+    /// The oldest Parse or Close of `id` was answered.
+    pub fn answered(&mut self, id: u64, is_parse: bool) {
+        if let Some(held) = self.held.get_mut(&id) {
+            held.had = is_parse;
+            held.pending = held.pending.saturating_sub(1);
+            if held.is_gone() {
+                self.held.remove(&id);
+            }
         }
     }
 
-    /// DEALLOCATE ALL or DISCARD ALL was done. What a Parse behind it brings is still to come.
-    pub fn clear(&mut self, is_coming: impl Fn(u64) -> bool) {
-        self.held.retain(|&id, _| is_coming(id));
-        self.closing.clear();
+    /// The Parses and Closes of `undone` will never be answered; of those `owed` behind them, in order, nothing
+    /// is known yet.
+    pub fn undo(&mut self, undone: impl Iterator<Item = u64>, owed: impl Iterator<Item = (u64, bool)>) {
+        let undone: FxHashSet<u64> = undone.collect();
+        for id in &undone {
+            if let Some(held) = self.held.get_mut(id) {
+                (held.has, held.pending) = (held.had, 0);
+            }
+        }
+        for (id, is_parse) in owed.filter(|(id, _)| undone.contains(id)) {
+            if let Some(held) = self.held.get_mut(&id) {
+                (held.has, held.pending) = (is_parse, held.pending + 1);
+            }
+        }
+        for id in &undone {
+            if self.held.get(id).is_some_and(Held::is_gone) {
+                self.held.remove(id);
+            }
+        }
+    }
+
+    /// DEALLOCATE ALL or DISCARD ALL was done. What is sent behind it is still to come.
+    pub fn clear(&mut self) {
+        self.held.retain(|_, held| {
+            (held.had, held.has) = (false, held.has && held.pending > 0);
+            !held.is_gone()
+        });
+    }
+}
+
+impl Held {
+    fn sent(&mut self, has: bool, batch: u64) {
+        (self.has, self.sent_in) = (has, batch);
+        self.pending += 1;
+    }
+
+    fn is_gone(&self) -> bool {
+        !self.had && !self.has && self.pending == 0
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use model::{ClientId, Moment, Parameters, ServerId};
 use wire::server::TransactionStatus;
 
-use crate::ledger::Ledger;
+use crate::ledger::{Entry, Ledger, Owed};
 use crate::prepared::Prepared;
 
 /// Whose unnamed statement a server holds: the client and that client's count of unnamed Parses.
@@ -114,6 +114,12 @@ impl Server {
     /// Whether the client's unnamed statement is here.
     pub fn has_unnamed(&self, of: UnnamedOf) -> bool {
         self.unnamed == Some(of)
+    }
+
+    /// A query of our own is sent. It destroys the unnamed statement, as every simple query does.
+    pub fn owe_query(&mut self) {
+        self.ledger.push(Entry::ours(Owed::Query));
+        self.unnamed = None;
     }
 
     /// A parameter was reported by the server or set by us.

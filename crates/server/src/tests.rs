@@ -1,1 +1,4 @@
+//! Ledgers as scripts: what is sent and what comes back, against what is still owed.
 
+mod ledger;
+mod prepared;

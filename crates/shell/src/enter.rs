@@ -496,5 +496,5 @@ fn merge(known: &Arc<Parameters>, carried: &Carried, session: &Session, shared: 
         let name = [name, suffix.as_bytes()].concat();
         parameters.set(b"application_name", &name, false);
     }
-    if parameters == **known { Arc::clone(known) } else { Arc::new(parameters) }
+    if parameters == **known { Arc::clone(known) } else { shared.share_parameters(parameters) }
 }

@@ -29,6 +29,7 @@ pub mod timer;
 pub mod clock;
 mod peer;
 mod random;
+mod alike;
 mod journal;
 
 pub mod control;

@@ -1,6 +1,6 @@
 //! What all threads share, and the questions that a worker asks of it: never on the way of a query.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,13 +9,14 @@ use auth::scram::{AwaitClientFirst, Nonce};
 use client::login::{Carried, Challenge, Identity, PasswordCheck, Replication, Transport};
 use hub::{Entered, Work};
 use link::Policy;
-use model::{Moment, PoolId, Refusal, ServerId, Statements, WorkerId};
+use model::{Moment, Parameters, PoolId, Refusal, ServerId, Statements, WorkerId};
 use parking_lot::{Mutex, RwLock};
 use pool::{Opens, Slot};
 use server::Server;
 use settings::{Compat, Settings, SslMode};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::alike::Alike;
 use crate::cancel;
 use crate::claim::Claim;
 use crate::clock::Clock;
@@ -52,7 +53,8 @@ pub struct Shared {
     /// An accept() failed for want of descriptors and is to be tried again.
     pub accept_again: AtomicBool,
     settings: RwLock<Arc<Settings>>,
-    facts: Mutex<HashSet<Arc<ClientFacts>>>,
+    facts: Alike<ClientFacts>,
+    parameters: Alike<Parameters>,
     homes: RwLock<HashMap<PoolId, Arc<Home>>>,
     loads: Box<[AtomicUsize]>,
     last_id: AtomicU64,
@@ -66,9 +68,6 @@ pub enum Identified {
     /// A letter will say.
     Later,
 }
-
-/// So many kinds of clients share their facts; more have their own, because names come from clients.
-const FACTS_KEPT_MAX: usize = 1024;
 
 impl Shared {
     /// Puts the parts together.
@@ -91,7 +90,8 @@ impl Shared {
             cancels: AtomicUsize::new(0),
             accept_again: AtomicBool::new(false),
             settings: RwLock::new(settings),
-            facts: Mutex::default(),
+            facts: Alike::default(),
+            parameters: Alike::default(),
             homes: RwLock::default(),
             loads,
             last_id: AtomicU64::new(0),
@@ -139,18 +139,13 @@ impl Shared {
 
     /// Clients that are alike share what is known about them.
     pub fn share_facts(&self, facts: ClientFacts) -> Arc<ClientFacts> {
-        let mut all = self.facts.lock();
-        if let Some(known) = all.get(&facts) {
-            return Arc::clone(known);
-        }
-        let facts = Arc::new(facts);
-        if all.len() >= FACTS_KEPT_MAX {
-            all.retain(|known| Arc::strong_count(known) > 1);
-        }
-        if all.len() < FACTS_KEPT_MAX {
-            all.insert(Arc::clone(&facts));
-        }
-        facts
+        self.facts.share(facts)
+    }
+
+    /// Clients that rely on the same settings share one set, so that comparing it with a server's is comparing
+    /// pointers.
+    pub fn share_parameters(&self, parameters: Parameters) -> Arc<Parameters> {
+        self.parameters.share(parameters)
     }
 
     // New clients.
