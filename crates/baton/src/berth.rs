@@ -94,9 +94,23 @@ impl<C: Clone, S> Berth<C, S> {
         Some((server, std::mem::take(&mut state.edge)))
     }
 
-    /// Takes the server to look after it. `None` if somebody else has it: then that one will see the edge.
+    /// Takes the server to look after it, for whom the pool has given it up or just made it. `None` if somebody
+    /// else has it: then that one will see the edge.
     pub fn take_to_keep(&self) -> Option<S> {
+        self.take_if(|_| true)
+    }
+
+    /// Takes the server if it is being kept. Whoever only saw that it was may come too late: it can have been
+    /// given back to the pool, and granted by it, meanwhile.
+    pub fn take_kept(&self) -> Option<S> {
+        self.take_if(|holder| matches!(holder, Holder::Keeper))
+    }
+
+    fn take_if(&self, is_ours: impl FnOnce(&Holder<C>) -> bool) -> Option<S> {
         let mut state = lock(&self.state);
+        if !is_ours(&state.holder) {
+            return None;
+        }
         let server = state.moored.take()?;
         state.holder = Holder::Keeper;
         state.edge = false;

@@ -31,10 +31,14 @@ pub fn left(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
 /// An edge of a server that no client has: looks at it, unless somebody else has it by now.
 pub fn look(worker: &mut Worker, moored: &Arc<Moored>) {
     let is_idle = moored.berth.look(|holder, _| matches!(holder, Holder::Pool));
-    if is_idle && !moored.home.pool().take_idle(moored.slot) {
-        return;
-    }
-    if let Some(conn) = moored.berth.take_to_keep() {
+    let taken = if !is_idle {
+        moored.berth.take_kept()
+    } else if moored.home.pool().take_idle(moored.slot) {
+        moored.berth.take_to_keep()
+    } else {
+        None
+    };
+    if let Some(conn) = taken {
         keep(worker, moored, conn);
     }
 }
@@ -60,7 +64,7 @@ pub fn keep(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
         if !moored.berth.moor(conn, Holder::Keeper) {
             return;
         }
-        match moored.berth.take_to_keep() {
+        match moored.berth.take_kept() {
             Some(taken) => conn = taken,
             None => return,
         }

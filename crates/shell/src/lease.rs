@@ -96,6 +96,7 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if start == Start::Preparing {
         side.stream.send(&worker.out.to_server, &[]);
     }
+    core.stream.send(&worker.out.to_client, &[]);
     steady.lease = Some(Lease { moored: granted.server, side });
     Checkout::Granted
 }

@@ -249,7 +249,8 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
             }
             Received::Nothing => {
                 core.readable = false;
-                return Turn::Rest;
+                steady.link.client_is_silent();
+                return if steady.link.release_due() { Turn::Moved } else { Turn::Rest };
             }
             Received::End => return Turn::End(None),
         }

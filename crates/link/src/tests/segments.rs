@@ -9,10 +9,11 @@ use crate::Policy;
 use super::harness::{Seat, parameters, server};
 use super::postgres::Postgres;
 use super::random::{Lots, waiting_script};
-use super::words::client_bytes;
+use super::words::{client_bytes, client_words};
 
-/// What each side is sent after each batch and each answer, if every read brings as much as `cut` says.
-fn transcript(script: &[String], mut cut: impl FnMut(usize) -> usize) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// What each side is sent after each batch and each answer, if every read brings as much as `cut` says. All that
+/// may differ are the numbers of statements: one that nobody holds for a moment has a new number after it.
+fn transcript(script: &[String], mut cut: impl FnMut(usize) -> usize) -> Vec<(String, Vec<u8>)> {
     let mut postgres = Postgres::new(&[("app", "")]);
     let nothing = parameters(&[("app", "", true)]);
     let policy = Policy { prepared_max: 2, ..Policy::default() };
@@ -24,16 +25,23 @@ fn transcript(script: &[String], mut cut: impl FnMut(usize) -> usize) -> Vec<(Ve
         pieces(&batch, &mut cut, |piece| seat.client_says(piece));
         // The link may ask for more once it is answered.
         while !seat.to_server.is_empty() {
-            sent.push((std::mem::take(&mut seat.to_server), std::mem::take(&mut seat.to_client)));
-            if let Some((to_server, _)) = sent.last() {
-                postgres.feed(to_server);
-            }
+            let to_server = std::mem::take(&mut seat.to_server);
+            sent.push((without_numbers(&client_words(&to_server)), std::mem::take(&mut seat.to_client)));
+            postgres.feed(&to_server);
             pieces(&std::mem::take(&mut postgres.output), &mut cut, |piece| seat.server_says(piece));
         }
-        sent.push((Vec::new(), std::mem::take(&mut seat.to_client)));
+        sent.push((String::new(), std::mem::take(&mut seat.to_client)));
         assert_eq!(seat.end, None);
     }
     sent
+}
+
+fn without_numbers(words: &str) -> String {
+    words
+        .split('#')
+        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
+        .collect::<Vec<_>>()
+        .join("#")
 }
 
 fn pieces(mut bytes: &[u8], mut cut: impl FnMut(usize) -> usize, mut give: impl FnMut(&[u8])) {
