@@ -16,13 +16,20 @@ impl Control {
         if !matches!(command, Command::Show(_)) {
             tracing::info!("{} command issued", command.tag());
         }
-        if let Some(failure) = command.on_admin_database() {
+        if database_of(&command).is_some_and(|name| self.is_console(name))
+            && let Some(failure) = command.on_admin_database()
+        {
             return Reply::Failed(failure);
         }
         match self.act(command).await {
             Ok(reply) => reply,
             Err(failure) => Reply::Failed(failure),
         }
+    }
+
+    /// Whether a name is the console's: our own may be configured as a database.
+    fn is_console(&self, name: &str) -> bool {
+        console::is_console(name) && !self.shared.settings().databases.contains_key(name)
     }
 
     async fn act(self: &Arc<Self>, command: Command) -> Result<Reply, Failure> {
@@ -117,5 +124,21 @@ impl Control {
         let reload = self.shared.hub.lock().set(now, changed);
         self.apply(reload);
         Ok(if notice { Reply::Noticed(Notice::TlsNotApplied) } else { Reply::Done })
+    }
+}
+
+/// The database that a command is about.
+fn database_of(command: &Command) -> Option<&str> {
+    match command {
+        Command::Pause(scope)
+        | Command::Resume(scope)
+        | Command::Kill(scope)
+        | Command::Reconnect(scope)
+        | Command::WaitClose(scope) => match scope {
+            Scope::Database(name) => Some(name),
+            Scope::All => None,
+        },
+        Command::Disable(name) | Command::Enable(name) => Some(name),
+        _ => None,
     }
 }

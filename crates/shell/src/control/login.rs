@@ -34,7 +34,7 @@ impl Control {
         let order = self.shared.hub.lock().lookup_order(&lookup.cell);
         let Some(order) = order else { return Looked::Failed };
         let limit = self.shared.settings().general.client_login_timeout;
-        let order = self.lookup_order(&order);
+        let order = self.lookup_order(&order, &lookup.query);
         match self.lookups.find(&order, &lookup.query, &lookup.user, limit).await {
             Ok(None) => Looked::Nobody,
             Ok(Some(found)) => Looked::Found(found.secret),

@@ -228,14 +228,17 @@ impl Control {
     }
 
     /// An order for a connection to an authentication database.
-    pub(super) fn lookup_order(&self, order: &OpenOrder) -> ConnectOrder {
+    ///
+    /// The default query names its catalog, and is run where nothing else can be meant; a query of the site's own
+    /// may rely on the site's search_path. No parameter of a client's ever gets there.
+    pub(super) fn lookup_order(&self, order: &OpenOrder, query: &str) -> ConnectOrder {
         let settings = self.shared.settings();
         let host = order.hosts.first().cloned();
-        let fixed: [(&[u8], &[u8]); 3] = [
-            (b"search_path", b"pg_catalog,pg_temp"),
-            (b"client_encoding", b"UTF8"),
-            (b"application_name", b"howdah auth_query"),
-        ];
+        let mut fixed: Vec<(&[u8], &[u8])> =
+            vec![(b"client_encoding", b"UTF8"), (b"application_name", b"howdah auth_query")];
+        if query == settings::General::default().auth_query {
+            fixed.push((b"search_path", b"pg_catalog,pg_temp"));
+        }
         ConnectOrder {
             host: host.unwrap_or_else(|| Host::Unix(settings.general.unix_socket_dir.clone())),
             port: order.port,
