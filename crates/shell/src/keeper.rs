@@ -105,8 +105,13 @@ pub fn read(worker: &mut Worker, moored: &Arc<Moored>, conn: &mut Conn) -> Fate 
 }
 
 /// Closes a server and tells the pool that its place is free.
-pub fn close(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
-    journal::server_closed(&worker.shared, moored, &unpaired::reason(&conn.machine));
+pub fn close(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
+    let reason = unpaired::reason(&conn.machine);
+    close_because(worker, moored, conn, &reason);
+}
+
+fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reason: &str) {
+    journal::server_closed(&worker.shared, moored, reason);
     if conn.machine.sending == 0 {
         conn.side.stream.send_bytes(&wire::encode::TERMINATE);
     }
@@ -116,9 +121,9 @@ pub fn close(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
 }
 
 /// Closes a server that the pool has given up already: too many, too old, killed.
-pub fn close_given_up(worker: &mut Worker, moored: &Arc<Moored>) {
+pub fn close_given_up(worker: &mut Worker, moored: &Arc<Moored>, reason: &str) {
     if let Some(conn) = moored.berth.take_to_keep() {
-        close(worker, moored, conn);
+        close_because(worker, moored, conn, reason);
     }
 }
 

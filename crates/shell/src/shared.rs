@@ -393,8 +393,8 @@ impl Shared {
     }
 
     /// Has a worker close a server that its pool has given up.
-    pub fn close_given_up(&self, moored: &Arc<Moored>) {
-        self.workers[usize::from(moored.worker.0)].ask(Errand::Close(Arc::clone(moored)));
+    pub fn close_given_up(&self, moored: &Arc<Moored>, reason: &'static str) {
+        self.workers[usize::from(moored.worker.0)].ask(Errand::Close(Arc::clone(moored), reason));
     }
 
     /// A server's socket is closed: its place is free.
@@ -427,7 +427,7 @@ impl Shared {
     /// Does what the hub decided.
     pub fn carry_out(&self, work: Work<ClientRef, ServerRef>) {
         for (_, ended) in work.close {
-            self.close_given_up(&ended.server);
+            self.close_given_up(&ended.server, "idle too long, too old, or no longer wanted");
         }
         for (session, refusal) in work.disconnect {
             self.post(&session, Letter::End(refusal));

@@ -36,8 +36,8 @@ pub enum Errand {
     Look(Arc<Moored>),
     /// See after this server, which its holder had to let go: it must show that it lives.
     Check(Arc<Moored>),
-    /// Close this server, which the pool has already given up.
-    Close(Arc<Moored>),
+    /// Close this server, which the pool has already given up, for this reason.
+    Close(Arc<Moored>, &'static str),
     /// Try to accept again: there were no descriptors, and there may be some now.
     Accept,
     /// Stop listening.
@@ -225,7 +225,7 @@ impl Worker {
                 Errand::Run(session) => self.runnable.push_back(session),
                 Errand::Look(moored) => keeper::look(self, &moored),
                 Errand::Check(moored) => keeper::check(self, &moored),
-                Errand::Close(moored) => keeper::close_given_up(self, &moored),
+                Errand::Close(moored, reason) => keeper::close_given_up(self, &moored, reason),
                 Errand::Accept => self.accept(),
                 Errand::Deafen => self.listeners.close(self.poll.registry()),
                 Errand::Stop => is_over = true,

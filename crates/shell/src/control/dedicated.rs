@@ -63,7 +63,7 @@ impl Control {
         self.shared.open_servers(home, answer.open);
         if matches!(answer.after, After::Close) {
             // Paused or changed while it was being connected.
-            self.shared.close_given_up(&moored);
+            self.shared.close_given_up(&moored, "no longer wanted when it was ready");
             return Err(Refusal::DatabaseChanged);
         }
         Ok(moored)
@@ -76,7 +76,7 @@ impl Control {
             let reserved = home.pool().reserve_dedicated();
             if let Some(dedicated) = reserved {
                 if let Some(ended) = dedicated.evicted {
-                    self.shared.close_given_up(&ended.server);
+                    self.shared.close_given_up(&ended.server, "evicted for a replication connection");
                     while !ended.server.berth.look(|holder, _| matches!(holder, Holder::Nobody)) {
                         tokio::time::sleep(LOOK_AGAIN).await;
                     }

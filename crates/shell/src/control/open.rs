@@ -42,11 +42,18 @@ impl Control {
             Err(refusal) => {
                 home.pool().open_refused(now, slot);
                 if let OpenRefusal::Limit { evict: Some((_, ended)) } = refusal {
-                    self.shared.close_given_up(&ended.server);
+                    self.shared.close_given_up(&ended.server, "evicted");
                 }
                 return;
             }
         };
+        let is_reserve = {
+            let pool = home.pool();
+            pool.limits().size > 0 && pool.servers() > pool.limits().size
+        };
+        if is_reserve {
+            tracing::info!("{:?}: taking connection from reserve_pool", home.cell);
+        }
         match self.connect(&home, &order, None).await {
             Ok(opened) => self.opened(&home, slot, opened),
             Err(error) => self.failed(&home, slot, &error),
@@ -128,7 +135,7 @@ impl Control {
             }
             After::Close => {
                 drop(pool);
-                self.shared.close_given_up(&moored);
+                self.shared.close_given_up(&moored, "no longer wanted when it was ready");
             }
         }
     }
