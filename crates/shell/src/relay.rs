@@ -5,6 +5,7 @@
 //! writes the spans that the link names; only what is not whole, or what the kernel does not take, is kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use baton::Bits;
 use link::{Link, Then};
@@ -138,6 +139,7 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     worker.out.clear();
     let progress = steady.link.on_server(worker.now, input, &mut worker.out);
     client.send(&worker.out.to_client, input);
+    side.stream.send(&worker.out.to_server, input);
     kept.end(&mut side.pending, &worker.scratch[..count], progress.consumed);
     steady.stalled = false;
     match progress.then {
@@ -332,7 +334,10 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
 fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
     let Phase::Steady(steady) = &mut core.phase else { return None };
     if steady.ticket.is_some() {
-        // Its wait has limits of its own: the pool's tick ends it.
+        // `query_wait_timeout` is the pool's, whose tick ends the wait; the query's own limit counts here too.
+        if steady.waiting_since.deadline(steady.link.policy().query_timeout) <= worker.now {
+            return Some(Refusal::QueryTimeout);
+        }
         if !steady.told_queued && steady.waiting_since.deadline(steady.query_wait_notify) <= worker.now {
             steady.told_queued = true;
             let mut notice = Vec::new();
@@ -355,10 +360,10 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
     let Phase::Steady(steady) = &core.phase else { return };
     let deadline = if steady.ticket.is_none() {
         steady.link.poll_timeout()
-    } else if steady.told_queued {
-        Moment::NEVER
     } else {
-        steady.waiting_since.deadline(steady.query_wait_notify)
+        let notify = if steady.told_queued { Duration::ZERO } else { steady.query_wait_notify };
+        let query = steady.waiting_since.deadline(steady.link.policy().query_timeout);
+        steady.waiting_since.deadline(notify).min(query)
     };
     if deadline < core.armed {
         core.armed = deadline;

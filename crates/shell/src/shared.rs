@@ -351,6 +351,9 @@ impl Shared {
         let mut homes = self.homes.write();
         let make = || {
             let policy = self.hub.lock().policy(cell.id, &cell.key.user);
+            if self.settings().find(&cell.key.database).is_some_and(|found| found.is_auto) {
+                tracing::info!("registered new auto-database: {}", cell.key.database);
+            }
             let cleaning = policy.map_or_else(Policy::default, |policy| link_policy(&policy, false));
             Arc::new(Home::new(Arc::clone(cell), self.workers.len(), Arc::new(cleaning)))
         };

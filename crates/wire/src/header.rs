@@ -12,6 +12,8 @@ pub const HEADER_SIZE: usize = 5;
 const LARGE_LIMIT: u32 = 0x3fff_ffff;
 /// PostgreSQL's limit for messages that do not (`PQ_SMALL_MESSAGE_LIMIT`).
 const SMALL_LIMIT: u32 = 10_000;
+/// What a server's message may have that carries neither data nor descriptions nor words.
+const SERVER_SMALL_LIMIT: u32 = 65_535;
 /// What a password or SASL message may have (`PG_MAX_AUTH_TOKEN_LENGTH`).
 const PASSWORD_LIMIT: u32 = 65_535;
 
@@ -80,10 +82,14 @@ impl Header {
         self.check_length(limit)
     }
 
-    /// Whether a server may send this: any type, a length that is one.
+    /// Whether a server may send this: any type, a length that the type can have.
     #[inline]
     pub fn check_server(self) -> Result<(), HeaderFault> {
-        self.check_length(i32::MAX as u32)
+        let limit = match self.tag {
+            b'D' | b'd' | b'T' | b't' | b'E' | b'N' | b'V' | b'A' => i32::MAX as u32,
+            _ => SERVER_SMALL_LIMIT,
+        };
+        self.check_length(limit)
     }
 
     #[inline]
