@@ -47,7 +47,7 @@ const LAYERS: [Layer; 20] = [
     // 4: programs
     layer(4, "howdah", &["model", "settings", "shell"], &["clap"]),
     layer(4, "bench", &["model", "wire"], &["clap", "libc", "mio", "serde_json", "tokio"]),
-    layer(4, "sim", PURE, &["rustc-hash"]),
+    layer(4, "sim", SHELL_OURS, &[]),
     layer(4, "fuzz", PURE, &[]),
     layer(4, "testkit", &[], &["libc", "postgres-protocol", "rcgen", "rustls", "sha2"]),
     layer(4, "xtask", &["testkit"], &["clap", "serde_json"]),

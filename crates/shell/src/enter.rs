@@ -166,6 +166,10 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: 
         let next = match (letter, stage) {
             (Letter::Challenge(challenge), Stage::Challenge(state)) => state.identified(challenge, out),
             (Letter::Checked(checked), Stage::Verdict(state)) => state.checked(checked),
+            (Letter::End(Refusal::QueryWaitTimeout), Stage::FirstServer(_)) => {
+                // The login's own limit, kept by the pool.
+                return Outcome::End(Some(Refusal::ClientLoginTimeout(true)));
+            }
             (Letter::End(refusal), _) => return Outcome::End(Some(refusal)),
             (Letter::Dedicated(Ok(moored)), Stage::FirstServer(admitted)) => {
                 outcome = welcome(worker, session, core, *admitted, out);
@@ -474,6 +478,7 @@ fn welcome(
         unread,
         query_wait_timeout: terms.query_wait_timeout,
         query_wait_notify: terms.query_wait_notify,
+        is_mid_message: false,
     }));
     core.armed = Moment::NEVER;
     core.requested_at = worker.now;

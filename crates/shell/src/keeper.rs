@@ -1,6 +1,7 @@
 //! Servers without a client: cleaned after one, looked at when they speak up, closed.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use baton::Holder;
 use link::unpaired::{self, Fate};
@@ -56,10 +57,15 @@ pub fn check(worker: &mut Worker, moored: &Arc<Moored>) {
 pub fn keep(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
     loop {
         match read(worker, moored, &mut conn) {
-            Fate::Clean => return crate::lease::give_back(worker, moored, conn),
+            Fate::Clean => {
+                moored.kept_since.store(0, Ordering::Relaxed);
+                return crate::lease::give_back(worker, moored, conn);
+            }
             Fate::Close => return close(worker, moored, conn),
             Fate::Cleaning => {}
         }
+        let _first =
+            moored.kept_since.compare_exchange(0, worker.now.0, Ordering::Relaxed, Ordering::Relaxed);
         // An edge between the last read and the mooring is ours to see.
         if !moored.berth.moor(conn, Holder::Keeper) {
             return;
@@ -118,6 +124,13 @@ fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reas
     vacate(worker, moored);
     drop(conn);
     worker.shared.server_gone(moored, worker.now);
+}
+
+/// Closes a server that did not answer while it was cleaned or checked.
+pub fn close_overdue(worker: &mut Worker, moored: &Arc<Moored>) {
+    if let Some(conn) = moored.berth.take_kept() {
+        close_because(worker, moored, conn, "no answer while it was cleaned or checked");
+    }
 }
 
 /// Closes a server that the pool has given up already: too many, too old, killed.

@@ -86,7 +86,7 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
         counters.add_wait_time_us(granted.waited.as_micros() as u64);
     }
     let idle = worker.now.since(conn.machine.requested_at);
-    let has_news = edge || (idle > PEEK_AFTER && conn.side.stream.has_news());
+    let has_news = edge || conn.side.readable || (idle > PEEK_AFTER && conn.side.stream.has_news());
     if has_news && keeper::read(worker, &granted.server, &mut conn) != unpaired::Fate::Clean {
         keeper::close(worker, &granted.server, conn);
         return checkout_again(worker, session, core);
@@ -149,7 +149,9 @@ pub fn settle(
             }
         }
         After::Idle => {
-            let edge = moored.berth.moor(conn, Holder::Pool);
+            // A read that filled the buffer may have left something behind, of which no edge will tell.
+            let unread = conn.side.readable;
+            let edge = moored.berth.moor(conn, Holder::Pool) || unread;
             drop(pool);
             if edge {
                 keeper::look(worker, moored);

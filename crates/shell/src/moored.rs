@@ -1,6 +1,7 @@
 //! One server connection as the data plane holds it: in its berth, or moved out into a client's session.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use baton::Berth;
 use mio::Token;
@@ -61,6 +62,10 @@ pub struct Moored {
     pub facts: ServerFacts,
     /// How a cancel request gets there.
     pub cancel: crate::cancel::Target,
+    /// Its peer has closed: there is an end to be read behind the last bytes.
+    pub hung_up: AtomicBool,
+    /// Since when somebody looks after it without a client, as a moment; 0 if nobody does.
+    pub kept_since: AtomicU64,
     /// Where it lies while no client has it.
     pub berth: Berth<Arc<Session>, Conn>,
 }

@@ -5,6 +5,7 @@
 //! writes the spans that the link names; only what is not whole, or what the kernel does not take, is kept.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use baton::Bits;
@@ -42,6 +43,9 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
     }
     if happened & news::TIMER != 0 {
         core.armed = Moment::NEVER;
+        if is_preparation_overdue(worker, core) && !lose_server(worker, session, core, false) {
+            return false;
+        }
         if let Some(refusal) = check_deadlines(worker, core) {
             close(worker, session, core, Some(refusal));
             return false;
@@ -118,13 +122,18 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
         return Turn::End(None);
     }
     let side = &mut lease.side;
+    if side.stream.is_backed_up() {
+        // Its socket may take bytes again; the client may have nothing more to say that would bring us here.
+        side.stream.flush();
+    }
     side.readable |= lease.moored.berth.take_edge();
     if !side.readable {
         return Turn::Rest;
     }
     let count = match side.stream.receive(&mut worker.scratch) {
         Received::Some(count, more) => {
-            side.readable = more;
+            // Its last bytes and its end can come in one edge: then a short read is not the last.
+            side.readable = more || lease.moored.hung_up.load(Ordering::Relaxed);
             count
         }
         Received::Nothing => {
@@ -214,7 +223,7 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
             }
         }
         if !steady.unread {
-            return Turn::Rest;
+            return if core.readable { Turn::Moved } else { Turn::Rest };
         }
     }
     if steady.ticket.is_some() {
@@ -283,6 +292,7 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
     let Phase::Steady(steady) = &mut core.phase else { return false };
     let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
     let refusal = lease::broken_preparation(&steady.link);
+    steady.note_mid_message();
     lease::close_server(worker, steady);
     if was_preparing && !told && refusal.is_none() {
         return match lease::checkout_again(worker, session, core) {
@@ -355,10 +365,25 @@ fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
     steady.link.on_timeout(worker.now)
 }
 
+/// When a server that is checked or set up for its client counts as dead.
+fn preparation_deadline(worker: &Worker, steady: &Steady) -> Option<Moment> {
+    let server = steady.link.server().filter(|_| !steady.link.wants_client_bytes())?;
+    Some(server.requested_at.deadline(worker.shared.settings().general.server_connect_timeout))
+}
+
+fn is_preparation_overdue(worker: &Worker, core: &Core) -> bool {
+    match &core.phase {
+        Phase::Steady(steady) => preparation_deadline(worker, steady).is_some_and(|at| at <= worker.now),
+        _ => false,
+    }
+}
+
 /// Makes sure that a timer wakes the session in time.
 fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
     let Phase::Steady(steady) = &core.phase else { return };
-    let deadline = if steady.ticket.is_none() {
+    let deadline = if let Some(overdue) = preparation_deadline(worker, steady) {
+        overdue
+    } else if steady.ticket.is_none() {
         steady.link.poll_timeout()
     } else {
         let notify = if steady.told_queued { Duration::ZERO } else { steady.query_wait_notify };
@@ -373,8 +398,12 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
 
 /// Ends a session: words for the client, its server cleaned or closed, everything it counted for given back.
 pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refusal: Option<Refusal>) {
+    if let Phase::Steady(steady) = &mut core.phase {
+        steady.note_mid_message();
+    }
     let phase = std::mem::replace(&mut core.phase, Phase::Closed);
-    if let Some(refusal) = &refusal {
+    let is_mid_message = matches!(&phase, Phase::Steady(steady) if steady.is_mid_message);
+    if let Some(refusal) = refusal.as_ref().filter(|_| !is_mid_message) {
         let mut words = Vec::new();
         client::refuse::encode(&mut words, refusal);
         core.stream.send_bytes(&words);

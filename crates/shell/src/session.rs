@@ -105,6 +105,16 @@ pub struct Steady {
     pub query_wait_timeout: Duration,
     /// When to say that it is queued.
     pub query_wait_notify: Duration,
+    /// It has half a message of a server that is gone: any word more would be read as part of it.
+    pub is_mid_message: bool,
+}
+
+impl Steady {
+    /// Takes note of whether the client is in the middle of a message of its server.
+    pub fn note_mid_message(&mut self) {
+        let half = self.link.server().is_some_and(|server| server.receiving > 0 && !server.swallowing);
+        self.is_mid_message |= half;
+    }
 }
 
 /// Where a session stands.

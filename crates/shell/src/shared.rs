@@ -50,6 +50,8 @@ pub struct Shared {
     pub server_tls: Reloadable<ServerTls>,
     /// How many cancel requests are on their way.
     pub cancels: AtomicUsize,
+    /// Servers that somebody looks after, or did until a moment ago.
+    pub kept: Mutex<Vec<Arc<Moored>>>,
     /// An accept() failed for want of descriptors and is to be tried again.
     pub accept_again: AtomicBool,
     settings: RwLock<Arc<Settings>>,
@@ -88,6 +90,7 @@ impl Shared {
             client_tls: Reloadable::new(client_tls),
             server_tls: Reloadable::new(server_tls),
             cancels: AtomicUsize::new(0),
+            kept: Mutex::default(),
             accept_again: AtomicBool::new(false),
             settings: RwLock::new(settings),
             facts: Alike::default(),

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use baton::News;
@@ -38,6 +39,8 @@ pub enum Errand {
     Check(Arc<Moored>),
     /// Close this server, which the pool has already given up, for this reason.
     Close(Arc<Moored>, &'static str),
+    /// Close this server, which does not answer while it is cleaned or checked.
+    Overdue(Arc<Moored>),
     /// Try to accept again: there were no descriptors, and there may be some now.
     Accept,
     /// Stop listening.
@@ -143,7 +146,7 @@ impl Worker {
             for (source, happened) in batch.drain(..) {
                 match source {
                     Source::Client(session) => self.post(session, happened),
-                    Source::Server(moored) => self.edge(&moored),
+                    Source::Server(moored) => self.edge(&moored, happened),
                 }
                 self.work();
             }
@@ -174,7 +177,10 @@ impl Worker {
         }
     }
 
-    fn edge(&mut self, moored: &Arc<Moored>) {
+    fn edge(&mut self, moored: &Arc<Moored>, happened: u32) {
+        if happened & news::CLIENT_HUNG_UP != 0 {
+            moored.hung_up.store(true, Ordering::Relaxed);
+        }
         match moored.berth.edge() {
             News::Client(session) => self.post(session, news::SERVER_EDGE),
             News::Idle | News::Kept => keeper::look(self, moored),
@@ -226,6 +232,7 @@ impl Worker {
                 Errand::Look(moored) => keeper::look(self, &moored),
                 Errand::Check(moored) => keeper::check(self, &moored),
                 Errand::Close(moored, reason) => keeper::close_given_up(self, &moored, reason),
+                Errand::Overdue(moored) => keeper::close_overdue(self, &moored),
                 Errand::Accept => self.accept(),
                 Errand::Deafen => self.listeners.close(self.poll.registry()),
                 Errand::Stop => is_over = true,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use model::Moment;
+
 use super::{Control, TICK};
 use crate::connect::Endpoint;
 use crate::systemd;
@@ -26,6 +28,7 @@ pub(super) async fn run(control: Arc<Control>) {
             control.say_over();
             control.ending.reach();
         }
+        control.close_overdue(now);
         if shared.accept_again.swap(false, Ordering::Relaxed) {
             shared.workers.iter().for_each(|worker| worker.ask(Errand::Accept));
         }
@@ -39,6 +42,21 @@ pub(super) async fn run(control: Arc<Control>) {
             shared.forget_homes(known);
             control.lookups.close_idle(Duration::from_secs(600));
         }
+    }
+}
+
+impl Control {
+    /// Servers that are cleaned or checked and do not answer hold a place of their pool for nothing.
+    fn close_overdue(&self, now: Moment) {
+        let limit = self.shared.settings().general.server_connect_timeout;
+        self.shared.kept.lock().retain(|moored| {
+            let since = moored.kept_since.load(Ordering::Relaxed);
+            let is_overdue = since > 0 && Moment(since).deadline(limit) <= now;
+            if is_overdue {
+                self.shared.workers[usize::from(moored.worker.0)].ask(Errand::Overdue(Arc::clone(moored)));
+            }
+            since > 0 && !is_overdue
+        });
     }
 }
 

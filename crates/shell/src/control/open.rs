@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use baton::{Berth, Holder};
 use client::login::Replication;
@@ -177,6 +178,8 @@ impl Control {
             token: parking_lot::Mutex::new(None),
             facts,
             cancel: target,
+            hung_up: AtomicBool::new(false),
+            kept_since: AtomicU64::new(0),
             berth: Berth::new(Conn { side, machine: Box::new(machine) }),
         });
         let sources = &shared.workers[usize::from(worker.0)].sources;

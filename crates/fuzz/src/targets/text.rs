@@ -1,0 +1,68 @@
+//! The files: settings, users, rules, maps; and the lexer of SQL.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use auth::hba::{Facts, Hba, Origin};
+use auth::ident::IdentMaps;
+use auth::userlist::Userlist;
+
+pub(super) fn settings(input: &[u8]) {
+    let files = |path: &str| match path {
+        "main.ini" => Ok(input.to_vec()),
+        "other.ini" => Ok(b"[pgbouncer]\nlisten_port = 1\n".to_vec()),
+        // A file that includes itself.
+        _ => Ok(format!("%include {path}\n").into_bytes()),
+    };
+    let outcome = settings::read("main.ini", &files);
+    match &outcome.settings {
+        Ok(settings) => {
+            for database in settings.databases.values().take(8) {
+                let _ = format!("{:?}", settings.effective(database, "user"));
+            }
+            drop(settings.show_config());
+        }
+        Err(problems) => {
+            assert!(!problems.is_empty(), "a refusal has a reason");
+            problems.iter().for_each(|problem| drop(problem.to_string()));
+        }
+    }
+    outcome.warnings.iter().for_each(|warning| drop(warning.to_string()));
+}
+
+pub(super) fn url(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    if let Err(problems) = settings::Settings::from_url(&text) {
+        assert!(!problems.is_empty(), "a refusal has a reason");
+        problems.iter().for_each(|problem| drop(problem.to_string()));
+    }
+}
+
+pub(super) fn userlist(input: &[u8]) {
+    let (list, problems) = Userlist::parse(input);
+    let _ = (list.secret("bob"), list.unknown_as(), format!("{problems:?}"));
+}
+
+pub(super) fn hba(input: &[u8]) {
+    let mut asked = 0;
+    let (hba, problems) = Hba::parse(input, &mut |_| {
+        asked += 1;
+        (asked < 1_000).then(|| b"a b\n@file\n\"c\"".to_vec())
+    });
+    let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    for origin in [Origin::Unix, Origin::Tcp { address: local, tls: true }] {
+        let facts = Facts { database: "db1", user: "bob", origin, replication_physical: false };
+        let _ = hba.decide(&facts);
+    }
+    let _ = (hba.len(), hba.lines_with_unknown_map(&IdentMaps::default()), format!("{problems:?}"));
+}
+
+pub(super) fn ident(input: &[u8]) {
+    let (maps, problems) = IdentMaps::parse(input);
+    let _ = (maps.allows("m", "root@example.com", "root"), maps.contains("m"), format!("{problems:?}"));
+}
+
+pub(super) fn sql(input: &[u8]) {
+    if let Some(name) = sql::deallocated_name(input) {
+        assert!(name.len() <= 63, "a name is at most 63 bytes");
+    }
+}

@@ -1,0 +1,130 @@
+//! What one seed decides beforehand: how many pools and clients, of which kind, and how rough it gets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use link::Policy;
+use model::PoolMode;
+use pool::Limits;
+
+use crate::rng::Rng;
+use crate::script::Traits;
+
+/// How PostgreSQL meets who wants to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weather {
+    Fair,
+    Refuses,
+    LoginFails,
+    NotNow,
+    Slow,
+}
+
+/// One pool.
+#[derive(Clone, Debug)]
+pub(crate) struct HomePlan {
+    pub(crate) limits: Limits,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) traits: Traits,
+    pub(crate) query_wait: Duration,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) homes: Vec<HomePlan>,
+    pub(crate) clients: u64,
+    pub(crate) exchanges: u64,
+    pub(crate) is_rough: bool,
+    /// The most servers of all pools together.
+    pub(crate) database_max: Option<u32>,
+    pub(crate) delay_max: u64,
+    pub(crate) think_max: u64,
+    /// The room of a socket, in bytes.
+    pub(crate) capacity: usize,
+    /// The size of a read, in bytes.
+    pub(crate) scratch: usize,
+    pub(crate) misfortune_gap: u64,
+}
+
+impl Plan {
+    pub(crate) fn new(rng: &mut Rng) -> Plan {
+        let is_rough = rng.chance(70);
+        let homes: Vec<HomePlan> = (0..rng.pick(&[1, 1, 1, 2, 2, 4])).map(|_| home(rng, is_rough)).collect();
+        let count = homes.len() as u32;
+        Plan {
+            database_max: (count > 1 && rng.chance(50)).then(|| count + rng.below(4) as u32),
+            homes,
+            clients: if rng.chance(10) { rng.between(15, 40) } else { rng.between(3, 12) },
+            exchanges: rng.pick(&[3, 8, 8, 20]),
+            is_rough,
+            delay_max: rng.pick(&[0, 100, 1_000]),
+            think_max: rng.pick(&[0, 500, 3_000]),
+            capacity: rng.pick(&[64, 1_000, 65_536, 65_536]),
+            scratch: rng.pick(&[7, 100, 2_048, 65_536, 65_536]),
+            misfortune_gap: rng.pick(&[500, 2_000, 8_000]),
+        }
+    }
+}
+
+pub(crate) fn limits(rng: &mut Rng) -> Limits {
+    let millis = Duration::from_millis;
+    Limits {
+        size: rng.pick(&[1, 1, 2, 3, 5]),
+        min_size: rng.pick(&[0, 0, 1, 2]),
+        reserve_size: rng.pick(&[0, 0, 1]),
+        reserve_timeout: rng.pick(&[millis(0), millis(3), millis(3)]),
+        lifetime: rng.pick(&[millis(0), millis(10), millis(60), millis(3_600_000)]),
+        idle_timeout: rng.pick(&[millis(0), millis(5), millis(50)]),
+        check_delay: rng.pick(&[None, Some(millis(0)), Some(millis(3)), Some(millis(30_000))]),
+        login_retry: rng.pick(&[millis(0), millis(20), millis(100)]),
+        round_robin: rng.chance(30),
+    }
+}
+
+pub(crate) fn policy(rng: &mut Rng, mode: PoolMode, is_rough: bool) -> Policy {
+    let millis = Duration::from_millis;
+    let some =
+        |rng: &mut Rng| if is_rough && rng.chance(20) { millis(rng.between(2, 30)) } else { millis(0) };
+    Policy {
+        mode,
+        prepared_max: rng.pick(&[1, 2, 3, 10, 200]),
+        reset_always: rng.chance(20),
+        check_query: rng.pick(&[None, Some(&b""[..]), Some(&b"SHOW TimeZone"[..])]).map(Arc::from),
+        query_timeout: some(rng),
+        idle_transaction_timeout: some(rng),
+        transaction_timeout: some(rng),
+        client_idle_timeout: some(rng),
+        ..Policy::default()
+    }
+}
+
+fn home(rng: &mut Rng, is_rough: bool) -> HomePlan {
+    let mode = rng.pick(&[
+        PoolMode::Transaction,
+        PoolMode::Transaction,
+        PoolMode::Transaction,
+        PoolMode::Session,
+        PoolMode::Statement,
+    ]);
+    let mut policy = policy(rng, mode, is_rough);
+    let maps = rng.chance(85);
+    if !maps {
+        policy.prepared_max = 0;
+    }
+    let is_session = mode == PoolMode::Session;
+    HomePlan {
+        limits: limits(rng),
+        traits: Traits {
+            statements: is_session || (maps && !policy.reset_always),
+            blocks: mode != PoolMode::Statement,
+            discards: true,
+        },
+        policy: Arc::new(policy),
+        query_wait: if is_rough {
+            rng.pick(&[Duration::ZERO, Duration::from_millis(20)])
+        } else {
+            Duration::ZERO
+        },
+    }
+}

@@ -1,0 +1,46 @@
+//! Faults that are planted on purpose, to prove that the checkers see them.
+
+/// One fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plant {
+    /// None: the pooler as it is.
+    Nothing,
+    /// A server goes back although it still owes replies.
+    ReleaseTooEarly,
+    /// A server is handed to a waiter, and nobody tells the waiter.
+    LoseWaiter,
+    /// A cancel request is sent for a server that the client no longer has.
+    CancelAfterRelease,
+    /// One server more than the limit.
+    LimitOffByOne,
+    /// A server goes back without the reset that it needs.
+    SkipReset,
+    /// A server is handed to another client than the one whose turn it is.
+    SwapGrant,
+    /// What the client had set is not set on its next server.
+    SkipCarry,
+    /// What a server's socket did not take is not tried again when it has room.
+    ForgetBacklog,
+    /// The end of a session is told in the middle of a server's message.
+    WordsInMessage,
+}
+
+/// All of them, with the words of the command line.
+pub const PLANTS: [(&str, Plant); 9] = [
+    ("release-too-early", Plant::ReleaseTooEarly),
+    ("lose-waiter", Plant::LoseWaiter),
+    ("cancel-after-release", Plant::CancelAfterRelease),
+    ("limit-off-by-one", Plant::LimitOffByOne),
+    ("skip-reset", Plant::SkipReset),
+    ("swap-grant", Plant::SwapGrant),
+    ("skip-carry", Plant::SkipCarry),
+    ("forget-backlog", Plant::ForgetBacklog),
+    ("words-in-message", Plant::WordsInMessage),
+];
+
+impl Plant {
+    /// The fault of this name.
+    pub fn named(name: &str) -> Option<Plant> {
+        PLANTS.iter().find(|(word, _)| *word == name).map(|(_, plant)| *plant)
+    }
+}
