@@ -187,6 +187,11 @@ impl Pair<'_> {
             return Step::Close(Some(Refusal::PqExecDisallowed));
         }
         self.server.soiled = true;
+        if self.server.ledger.is_unsynced() && !self.server.ledger.is_skipping() {
+            // PostgreSQL 18 runs it in the implicit transaction of the batch before it, and fails the next query
+            // of the session with an internal error: that must not be another client's.
+            self.server.ledger.doubt();
+        }
         if !self.server.ledger.is_skipping() {
             match self.deallocated(message) {
                 Found::Open => return Step::Wait,

@@ -21,6 +21,9 @@ const READ_BYTES_MAX: u64 = 64 << 10;
 /// `RESET`, `DISCARD ALL` and `DEALLOCATE ALL` with their zeros: only tags of these lengths are read.
 const TAG_LENGTHS: [u64; 3] = [6, 12, 15];
 
+/// What PostgreSQL says when a prepared statement's result has changed its form since it was prepared.
+const STALE_PLAN: &str = "cached plan must not change result type";
+
 /// What is done with a server's message.
 enum Fate {
     Forward,
@@ -317,6 +320,10 @@ impl<'a> Ear<'a> {
             return Fate::Broken(Broken::Unexpected(tag::ERROR_RESPONSE));
         };
         let misused = self.undo(front, &undone);
+        if code == wire::sqlstate::FEATURE_NOT_SUPPORTED && words == STALE_PLAN {
+            // Statements are shared: another client that prepares this one now must not get the old plan.
+            self.server.ledger.doubt();
+        }
         if front.swallow && front.owed == Owed::Query {
             // A check, a reset or a carried setting was refused: nothing may follow it on this server.
             self.server.broken = Some(Broken::OursFailed(code.into(), words.into()));

@@ -85,7 +85,8 @@ impl Link {
             server.owe_query();
             out.to_server.make(|bytes| wire::encode::query(bytes, text));
         }
-        self.carrying = !Arc::ptr_eq(&self.client.parameters, &server.parameters)
+        self.carrying = !self.policy.dedicated
+            && !Arc::ptr_eq(&self.client.parameters, &server.parameters)
             && *self.client.parameters != *server.parameters
             && self.carry_parameters(&mut server, out);
         self.preparing = !server.ledger.is_empty();
@@ -152,6 +153,21 @@ impl Link {
             && !self.unheard
             && self.client.sending == 0
             && self.server.as_ref().is_some_and(|server| server.is_shareable())
+    }
+
+    /// Whether all that the client has asked is answered.
+    pub fn is_answered(&self) -> bool {
+        self.server.as_ref().is_none_or(|server| !server.ledger.owes_ready())
+    }
+
+    /// Whether the client is done with its server, and nobody else may have it: it is to be taken and closed.
+    pub fn is_spoilt(&self) -> bool {
+        self.policy.mode != PoolMode::Session
+            && !self.policy.dedicated
+            && self.client.sending == 0
+            && self.server.as_ref().is_some_and(|server| {
+                server.is_quiet() && server.status == TransactionStatus::Idle && server.ledger.is_spoilt()
+            })
     }
 
     /// The client has nothing to say after all: a server that it was granted may go to another.

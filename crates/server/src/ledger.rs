@@ -321,7 +321,12 @@ impl Ledger {
         Ok(front.swallow)
     }
 
-    /// How many replies are owed may differ from what is entered, or the session is no longer fit for others.
+    /// Whether the session is not fit for others although nothing is in doubt about what is owed.
+    pub fn is_spoilt(&self) -> bool {
+        self.doubtful && self.maybe_eaten == 0
+    }
+
+    /// The session is no longer fit for others.
     pub fn doubt(&mut self) {
         self.doubtful = true;
     }

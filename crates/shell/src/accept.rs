@@ -77,9 +77,10 @@ impl Listeners {
     pub fn close(&self, registry: &Registry) {
         self.closed.store(true, Ordering::Relaxed);
         for listener in self.all.iter() {
-            if let Listener::Tcp(_) = listener {
-                // Not watched is as good as closed for us; the backlog is refused when the process ends.
+            if let Listener::Tcp(socket) = listener {
                 let _ = registry.deregister(&mut SourceFd(&Self::fd(listener)));
+                // It stays open because other workers share it; shut down, it refuses whoever comes.
+                let _ = socket2::SockRef::from(socket).shutdown(std::net::Shutdown::Both);
             }
         }
     }

@@ -157,7 +157,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: 
             && let Stage::FirstServer(mut admitted) = std::mem::replace(&mut entering.stage, Stage::Over)
         {
             admitted.ticket = None;
-            outcome = welcome(worker, session, core, *admitted, out);
+            outcome = welcome(worker, session, core, *admitted, None, out);
         }
     }
     for letter in letters {
@@ -172,7 +172,8 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: 
             }
             (Letter::End(refusal), _) => return Outcome::End(Some(refusal)),
             (Letter::Dedicated(Ok(moored)), Stage::FirstServer(admitted)) => {
-                outcome = welcome(worker, session, core, *admitted, out);
+                let own = moored.berth.look(|_, conn| conn.map(|conn| Arc::clone(&conn.machine.parameters)));
+                outcome = welcome(worker, session, core, *admitted, own, out);
                 if let Phase::Steady(_) = core.phase {
                     lease::accept_dedicated(worker, session, core, moored);
                 }
@@ -394,7 +395,7 @@ fn admit(
     } else {
         let welcome_is_known = home.welcome.lock().is_some();
         if welcome_is_known {
-            return welcome(worker, session, core, admitted, out);
+            return welcome(worker, session, core, admitted, None, out);
         }
         let deadline = worker.now.deadline(worker.shared.login_timeout());
         let answer = home.pool().checkout(worker.now, worker.id, session, deadline);
@@ -409,7 +410,7 @@ fn admit(
                 if let Some((conn, _)) = grant.server.berth.take_for(Arc::clone(session)) {
                     lease::give_back(worker, &grant.server, conn);
                 }
-                return welcome(worker, session, core, admitted, out);
+                return welcome(worker, session, core, admitted, None, out);
             }
         }
     }
@@ -436,16 +437,17 @@ fn open_console(
     Outcome::Wait
 }
 
-/// Tells the client about its session, and begins it.
+/// Tells the client about its session, and begins it. `own`: what the server reported that is its alone.
 fn welcome(
     worker: &mut Worker,
     session: &Arc<Session>,
     core: &mut Core,
     admitted: Admitted,
+    own: Option<Arc<Parameters>>,
     out: &mut Vec<u8>,
 ) -> Outcome {
     let Admitted { acceptance, home, entry, carried, .. } = admitted;
-    let known = home.welcome.lock().clone().unwrap_or_default();
+    let known = own.or_else(|| home.welcome.lock().clone()).unwrap_or_default();
     let Some(terms) = entry.terms() else { return Outcome::End(Some(Refusal::BouncerConfigError)) };
     let is_replication = entry.is_replication();
     let parameters =
@@ -478,6 +480,7 @@ fn welcome(
         unread,
         query_wait_timeout: terms.query_wait_timeout,
         query_wait_notify: terms.query_wait_notify,
+        is_leaving: false,
         is_mid_message: false,
     }));
     core.armed = Moment::NEVER;

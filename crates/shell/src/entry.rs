@@ -23,6 +23,18 @@ pub struct Terms {
     pub takes_long_keys: bool,
 }
 
+impl Terms {
+    /// Settings in, terms out.
+    pub fn of(policy: &ClientPolicy, is_dedicated: bool, takes_long_keys: bool) -> Terms {
+        Terms {
+            policy: Arc::new(link_policy(policy, is_dedicated)),
+            query_wait_timeout: policy.query_wait_timeout,
+            query_wait_notify: policy.query_wait_notify,
+            takes_long_keys,
+        }
+    }
+}
+
 /// A client that may come in.
 pub enum Entry {
     /// Into the console.

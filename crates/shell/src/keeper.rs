@@ -64,8 +64,10 @@ pub fn keep(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
             Fate::Close => return close(worker, moored, conn),
             Fate::Cleaning => {}
         }
-        let _first =
-            moored.kept_since.compare_exchange(0, worker.now.0, Ordering::Relaxed, Ordering::Relaxed);
+        if moored.kept_since.load(Ordering::Relaxed) == 0 {
+            moored.kept_since.store(worker.now.0, Ordering::Relaxed);
+            worker.shared.kept.lock().push(Arc::clone(moored));
+        }
         // An edge between the last read and the mooring is ours to see.
         if !moored.berth.moor(conn, Holder::Keeper) {
             return;

@@ -108,6 +108,8 @@ fn finish_turn(worker: &mut Worker, core: &mut Core) {
             .is_some_and(|lease| lease.side.pending.is_empty() && !lease.side.stream.is_backed_up());
     if is_free {
         lease::release(worker, steady);
+    } else if steady.link.is_spoilt() {
+        lease::close_server(worker, steady);
     }
 }
 
@@ -195,6 +197,9 @@ fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         return Turn::End(None);
     }
     let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
+    if steady.is_leaving {
+        return if steady.link.is_answered() { Turn::End(None) } else { Turn::Rest };
+    }
     if !core.readable && !steady.unread {
         return Turn::Rest;
     }
@@ -283,6 +288,11 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
             steady.unread = true;
             Turn::Moved
         }
+        Then::Close(None) if !steady.link.is_answered() => {
+            // What was asked before the goodbye is done and answered, as PostgreSQL does.
+            steady.is_leaving = true;
+            Turn::Moved
+        }
         Then::Close(refusal) => Turn::End(refusal),
     }
 }
@@ -328,9 +338,11 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
         match letter {
             Letter::End(refusal) => return Some(Some(refusal)),
             Letter::Cancel => lease::cancel(worker, session, core),
-            Letter::Policy(policy) => {
+            Letter::Terms(terms) => {
                 if let Phase::Steady(steady) = &mut core.phase {
-                    steady.link.set_policy(policy);
+                    steady.link.set_policy(Arc::clone(&terms.policy));
+                    steady.query_wait_timeout = terms.query_wait_timeout;
+                    steady.query_wait_notify = terms.query_wait_notify;
                 }
             }
             Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),

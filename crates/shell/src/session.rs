@@ -14,6 +14,7 @@ use pool::Ticket;
 
 use crate::admin::Admin;
 use crate::enter::Entering;
+use crate::entry::Terms;
 use crate::home::Home;
 use crate::moored::{Moored, ServerSide};
 use crate::socket::Stream;
@@ -51,7 +52,7 @@ pub enum Letter {
     /// What the console answers.
     Reply(Box<console::Reply>),
     /// The settings have changed.
-    Policy(Arc<link::Policy>),
+    Terms(Box<Terms>),
     /// The server that it alone may use is connected, or could not be.
     Dedicated(Result<Arc<Moored>, Refusal>),
 }
@@ -105,6 +106,8 @@ pub struct Steady {
     pub query_wait_timeout: Duration,
     /// When to say that it is queued.
     pub query_wait_notify: Duration,
+    /// It has said goodbye, and what it asked before is still being answered.
+    pub is_leaving: bool,
     /// It has half a message of a server that is gone: any word more would be read as part of it.
     pub is_mid_message: bool,
 }

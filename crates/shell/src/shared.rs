@@ -310,12 +310,7 @@ impl Shared {
                 let is_replication = identity.replication != Replication::No;
                 let home = self.home(&member.cell);
                 self.open_servers(&home, member.open);
-                let terms = Terms {
-                    policy: Arc::new(link_policy(&member.policy, is_replication)),
-                    query_wait_timeout: member.policy.query_wait_timeout,
-                    query_wait_notify: member.policy.query_wait_notify,
-                    takes_long_keys: identity.takes_long_keys(),
-                };
+                let terms = Terms::of(&member.policy, is_replication, identity.takes_long_keys());
                 Entry::Pool { home, policy: member.policy, terms, is_replication }
             }
         })

@@ -57,7 +57,7 @@ impl Control {
                 return Err(told(&error));
             }
         };
-        let moored = self.moor(home, slot, opened);
+        let moored = self.moor(home, slot, opened, false);
         let now = self.shared.clock.now();
         let answer = home.pool().opened(now, slot, Arc::clone(&moored), moored.worker);
         self.shared.open_servers(home, answer.open);

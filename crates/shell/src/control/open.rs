@@ -114,7 +114,7 @@ impl Control {
 
     /// Hands a connected server to the data plane.
     fn opened(&self, home: &Arc<Home>, slot: Slot, opened: Opened) {
-        let moored = self.moor(home, slot, opened);
+        let moored = self.moor(home, slot, opened, true);
         let now = self.shared.clock.now();
         let mut pool = home.pool();
         let answer = pool.opened(now, slot, Arc::clone(&moored), moored.worker);
@@ -142,7 +142,7 @@ impl Control {
     }
 
     /// Makes the berth, with the server in it, and has a worker watch its socket.
-    pub(super) fn moor(&self, home: &Arc<Home>, slot: Slot, opened: Opened) -> Arc<Moored> {
+    pub(super) fn moor(&self, home: &Arc<Home>, slot: Slot, opened: Opened, is_shared: bool) -> Arc<Moored> {
         let Opened { connected, target } = opened;
         let shared = &self.shared;
         let id = shared.next_server_id();
@@ -151,7 +151,8 @@ impl Control {
         for (name, value) in &connected.login.parameters {
             parameters.set(name, value, true);
         }
-        let parameters = self.share(home, parameters);
+        // What a walsender reports is not what the pool's other servers do.
+        let parameters = if is_shared { self.share(home, parameters) } else { Arc::new(parameters) };
         let login = &connected.login;
         let now = shared.clock.now();
         let machine = Server::new(id, parameters, login.process_id, login.cancel_key.clone(), now);

@@ -6,7 +6,7 @@ use console::Failure;
 use hub::Reload;
 
 use super::{Control, dns_options};
-use crate::entry::link_policy;
+use crate::entry::{Terms, link_policy};
 use crate::home::{ClientRef, ServerRef};
 use crate::session::Letter;
 use crate::{log, reading, systemd};
@@ -77,7 +77,7 @@ impl Control {
             let policy = shared.hub.lock().policy(home.cell.id, &who.user);
             if let Some(policy) = policy {
                 let is_dedicated = who.replication != "none";
-                shared.post(&client, Letter::Policy(Arc::new(link_policy(&policy, is_dedicated))));
+                shared.post(&client, Letter::Terms(Box::new(Terms::of(&policy, is_dedicated, false))));
             }
         }
     }
