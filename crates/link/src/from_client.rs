@@ -187,11 +187,9 @@ impl Pair<'_> {
             return Step::Close(Some(Refusal::PqExecDisallowed));
         }
         self.server.soiled = true;
-        if self.server.ledger.is_unsynced() && !self.server.ledger.is_skipping() {
-            // PostgreSQL 18 runs it in the implicit transaction of the batch before it, and fails the next query
-            // of the session with an internal error: that must not be another client's.
-            self.server.ledger.doubt();
-        }
+        // PostgreSQL 18 runs it in the implicit transaction of the batch before it, and fails the next query of the
+        // session with an internal error: that must not be another client's.
+        let spoils = self.server.ledger.is_unsynced();
         if !self.server.ledger.is_skipping() {
             match self.deallocated(message) {
                 Found::Open => return Step::Wait,
@@ -202,7 +200,10 @@ impl Pair<'_> {
             self.client.unnamed = None;
             self.server.unnamed = None;
         }
-        self.pass(message, Some(Owed::Query));
+        let mut entry = Entry::client(Owed::Query);
+        entry.marks.spoils = spoils;
+        self.server.ledger.push(entry);
+        self.forward(message, 0);
         Step::Done
     }
 

@@ -120,7 +120,7 @@ impl Pair<'_> {
         let name = statement.server_name();
         self.out.to_server.make(|bytes| encode::parse(bytes, name.as_bytes(), &statement.rest));
         self.out.tally.server_parses += 1;
-        let marks = Marks { client_name, statement: Some(statement.id), refusal: None };
+        let marks = Marks { client_name, statement: Some(statement.id), ..Marks::default() };
         self.server.ledger.push(Entry { owed: Owed::Parse, swallow, marks });
         self.server.prepared.insert(Arc::clone(statement), self.server.ledger.batch());
         while let Some(oldest) = self.server.prepared.oldest_beyond(self.policy.prepared_max) {

@@ -55,6 +55,8 @@ pub struct Marks {
     pub statement: Option<u64>,
     /// An error here is to be told as this instead of in the server's words.
     pub refusal: Option<Instead>,
+    /// If this runs at all, the session is not fit for others afterwards.
+    pub spoils: bool,
 }
 
 /// Errors that the server is made to raise, so that it skips and aborts as PostgreSQL would, but whose words
@@ -260,8 +262,12 @@ impl Ledger {
         let front = *self.owed.front().ok_or(Unexpected(tag))?;
         let done = match (front.owed, tag) {
             (Owed::Query | Owed::Execute, b'D') => false,
-            (Owed::Query, b'T' | b'I') => false,
+            (Owed::Query, b'T' | b'I') => {
+                self.doubtful |= front.marks.spoils;
+                false
+            }
             (Owed::Query, b'C') => {
+                self.doubtful |= front.marks.spoils;
                 self.end_copy(tag)?;
                 false
             }

@@ -480,7 +480,7 @@ fn welcome(
         unread,
         query_wait_timeout: terms.query_wait_timeout,
         query_wait_notify: terms.query_wait_notify,
-        is_leaving: false,
+        leaves_at: None,
         is_mid_message: false,
     }));
     core.armed = Moment::NEVER;

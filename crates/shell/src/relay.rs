@@ -21,6 +21,9 @@ use crate::worker::Worker;
 /// Reads of one session before others have their turn.
 const READS_MAX: usize = 32;
 
+/// What a client asked before it said goodbye and hung up may take this long; then it is canceled.
+const GOODBYE_GRACE: Duration = Duration::from_secs(2);
+
 /// How one side's turn ended.
 enum Turn {
     /// Something was moved: look again.
@@ -197,8 +200,9 @@ fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         return Turn::End(None);
     }
     let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
-    if steady.is_leaving {
-        return if steady.link.is_answered() { Turn::End(None) } else { Turn::Rest };
+    if let Some(leaves_at) = steady.leaves_at {
+        let is_over = steady.link.is_answered() || (core.hung_up && leaves_at <= worker.now);
+        return if is_over { Turn::End(None) } else { Turn::Rest };
     }
     if !core.readable && !steady.unread {
         return Turn::Rest;
@@ -290,7 +294,7 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
         }
         Then::Close(None) if !steady.link.is_answered() => {
             // What was asked before the goodbye is done and answered, as PostgreSQL does.
-            steady.is_leaving = true;
+            steady.leaves_at = Some(worker.now + GOODBYE_GRACE);
             Turn::Moved
         }
         Then::Close(refusal) => Turn::End(refusal),
@@ -402,6 +406,7 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
         let query = steady.waiting_since.deadline(steady.link.policy().query_timeout);
         steady.waiting_since.deadline(notify).min(query)
     };
+    let deadline = deadline.min(steady.leaves_at.unwrap_or(Moment::NEVER));
     if deadline < core.armed {
         core.armed = deadline;
         worker.timers.arm(deadline, session);

@@ -106,8 +106,9 @@ pub struct Steady {
     pub query_wait_timeout: Duration,
     /// When to say that it is queued.
     pub query_wait_notify: Duration,
-    /// It has said goodbye, and what it asked before is still being answered.
-    pub is_leaving: bool,
+    /// It has said goodbye, and what it asked before is still being answered; if it has closed its socket too,
+    /// until this moment.
+    pub leaves_at: Option<Moment>,
     /// It has half a message of a server that is gone: any word more would be read as part of it.
     pub is_mid_message: bool,
 }

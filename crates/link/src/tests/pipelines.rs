@@ -160,7 +160,7 @@ fn a_query_may_end_a_batch() {
            > S
            S Z(I)
            < Z(I)
-           free",
+           held",
     );
 }
 
