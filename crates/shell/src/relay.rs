@@ -406,7 +406,8 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
         let query = steady.waiting_since.deadline(steady.link.policy().query_timeout);
         steady.waiting_since.deadline(notify).min(query)
     };
-    let deadline = deadline.min(steady.leaves_at.unwrap_or(Moment::NEVER));
+    let leaves_at = steady.leaves_at.filter(|_| core.hung_up).unwrap_or(Moment::NEVER);
+    let deadline = deadline.min(leaves_at);
     if deadline < core.armed {
         core.armed = deadline;
         worker.timers.arm(deadline, session);

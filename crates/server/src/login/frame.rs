@@ -1,6 +1,6 @@
 //! Messages of a login, cut out of what was received. Does not know what they mean.
 
-use wire::{HEADER_SIZE, Header};
+use wire::{HEADER_SIZE, Header, HeaderFault};
 
 use super::fault::LoginFault;
 
@@ -18,7 +18,10 @@ pub struct Message<'a> {
 /// A caller that keeps what is left over never has to hold more than [`MESSAGE_BYTES_MAX`] plus one read.
 pub fn next_message(bytes: &[u8]) -> Result<Option<(Message<'_>, usize)>, LoginFault> {
     let Some(header) = Header::peek(bytes) else { return Ok(None) };
-    header.check_server().map_err(|_| LoginFault::BadLength(header.tag))?;
+    header.check_server().map_err(|fault| match fault {
+        HeaderFault::TooLong(_) => LoginFault::MessageTooLong(header.tag),
+        HeaderFault::BadLength | HeaderFault::UnknownType => LoginFault::BadLength(header.tag),
+    })?;
     if header.body() > MESSAGE_BYTES_MAX as u64 {
         return Err(LoginFault::MessageTooLong(header.tag));
     }
