@@ -244,7 +244,7 @@ fn victim(howdah: &Howdah, race: &Race, number: u64, wanted: usize, slowness: u6
         raw.cancel();
         match raw.answers(1).as_str() {
             "E(57014) ZI" => drop(race.hits_waiting.fetch_add(1, Ordering::Relaxed)),
-            "T E(57014) ZI" => drop(race.hits_running.fetch_add(1, Ordering::Relaxed)),
+            "T E(57014) ZI" | "T D E(57014) ZI" => drop(race.hits_running.fetch_add(1, Ordering::Relaxed)),
             "T D C(SELECT 1) ZI" => {}
             other => panic!("{other}; seen before: {}", raw.seen()),
         }

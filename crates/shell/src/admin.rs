@@ -65,7 +65,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> bo
                 core.pending.extend_from_slice(&worker.scratch[..count]);
             }
             Received::Nothing => core.readable = false,
-            Received::End => {
+            Received::End | Received::Broken => {
                 relay::close(worker, session, core, None);
                 return false;
             }

@@ -204,7 +204,7 @@ fn read(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut 
         return Outcome::Wait;
     }
     match core.stream.receive(&mut worker.scratch) {
-        Received::End => return Outcome::End(None),
+        Received::End | Received::Broken => return Outcome::End(None),
         Received::Nothing => {
             core.readable = false;
             return Outcome::Wait;
@@ -225,7 +225,7 @@ fn watch_hang_up(worker: &mut Worker, core: &mut Core) -> Outcome {
         return Outcome::Wait;
     }
     match core.stream.receive(&mut worker.scratch) {
-        Received::End => Outcome::End(None),
+        Received::End | Received::Broken => Outcome::End(None),
         Received::Nothing => {
             core.readable = false;
             Outcome::Wait

@@ -94,7 +94,7 @@ pub fn read(worker: &mut Worker, moored: &Arc<Moored>, conn: &mut Conn) -> Fate 
                 let is_clean = conn.machine.is_shareable() && conn.side.pending.is_empty();
                 return if is_clean { Fate::Clean } else { Fate::Cleaning };
             }
-            Received::End => return Fate::Close,
+            Received::End | Received::Broken => return Fate::Close,
         };
         conn.side.pending.extend_from_slice(&worker.scratch[..count]);
         worker.out.clear();

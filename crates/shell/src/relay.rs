@@ -21,6 +21,8 @@ use crate::worker::Worker;
 /// Reads of one session before others have their turn.
 const READS_MAX: usize = 32;
 
+/// What is read of a client that has hung up and waits for a server, in bytes.
+const HUNG_UP_BYTES_MAX: usize = 64 << 10;
 /// What a client asked before it said goodbye and hung up may take this long; then it is canceled.
 const GOODBYE_GRACE: Duration = Duration::from_secs(2);
 
@@ -145,7 +147,7 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
             side.readable = false;
             return Turn::Rest;
         }
-        Received::End => return Turn::ServerGone(false),
+        Received::End | Received::Broken => return Turn::ServerGone(false),
     };
     steady.home.counters[usize::from(worker.id.0)].add_sent_bytes(count as u64);
     let kept = Kept::begin(&mut side.pending, &worker.scratch[..count]);
@@ -217,8 +219,12 @@ fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
 /// that waits stay in the kernel. One that has hung up is read, because it may only be saying goodbye.
 fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Turn {
     let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
-    if core.hung_up && core.readable {
+    // Read to the end: behind a query may lie the reset that makes it nobody's.
+    while core.hung_up && core.readable && core.pending.len() < HUNG_UP_BYTES_MAX {
         match core.stream.receive(&mut worker.scratch) {
+            Received::Broken => return Turn::End(None),
+            // Who has only closed its own side may still want to know.
+            Received::End if steady.unread => break,
             Received::End => return Turn::End(None),
             Received::Nothing => core.readable = false,
             Received::Some(count, _) => {
@@ -231,9 +237,9 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
                 steady.unread = !core.pending.is_empty();
             }
         }
-        if !steady.unread {
-            return if core.readable { Turn::Moved } else { Turn::Rest };
-        }
+    }
+    if core.hung_up && !steady.unread {
+        return Turn::Rest;
     }
     if steady.ticket.is_some() {
         return Turn::Rest;
@@ -272,7 +278,11 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
                 steady.link.client_is_silent();
                 return if steady.link.release_due() { Turn::Moved } else { Turn::Rest };
             }
-            Received::End => return Turn::End(None),
+            Received::End if !steady.link.is_answered() => {
+                steady.leaves_at = Some(worker.now + GOODBYE_GRACE);
+                return Turn::Moved;
+            }
+            Received::End | Received::Broken => return Turn::End(None),
         }
         steady.home.counters[usize::from(worker.id.0)].add_received_bytes(count as u64);
     }

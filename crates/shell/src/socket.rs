@@ -89,8 +89,10 @@ pub enum Received {
     Some(usize, bool),
     /// Nothing now: an edge will tell.
     Nothing,
-    /// The other side has closed, or the connection is broken.
+    /// The other side has closed.
     End,
+    /// The connection is broken.
+    Broken,
 }
 
 /// A socket with its TLS session and its backlog.
@@ -303,7 +305,7 @@ fn receive_plain(socket: &Socket, into: &mut [u8]) -> Received {
             Ok(count) => Received::Some(count, count == into.len()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::Nothing,
-            Err(_) => Received::End,
+            Err(_) => Received::Broken,
         };
     }
 }
@@ -330,7 +332,7 @@ fn receive_tls(socket: &Socket, tls: &mut rustls::Connection, into: &mut [u8]) -
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Received::Nothing,
-            Err(_) => return Received::End,
+            Err(_) => return Received::Broken,
         }
         if tls.process_new_packets().is_err() {
             // The alert that says why is still to be sent.
