@@ -344,7 +344,9 @@ fn check_limit(options: HowdahOptions, name: &str, text: &str) {
     assert_eq!(howdah.admin("SHOW VERSION").len(), 1);
     check_fatal(&refused(&howdah, &login(name)), "53300", text);
     drop(inside);
-    eventually(LIMIT, || Raw::try_login(howdah.port(), &login(name)).is_ok());
+    let mut console = howdah.console();
+    eventually(LIMIT, || console.table("SHOW CLIENTS").len() == 1);
+    drop(console);
     let (again, _) = rush(&howdah, name, 12);
     assert_eq!(again.len(), 10);
 }

@@ -246,8 +246,26 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
     }
     match lease::checkout(worker, session, core) {
         Checkout::Granted => Turn::Moved,
-        Checkout::Queued => Turn::Rest,
+        Checkout::Queued => {
+            leave_if_silent(core);
+            Turn::Rest
+        }
         Checkout::Refused(refusal) => Turn::End(Some(refusal)),
+    }
+}
+
+/// An edge can tell of bytes that were read before it came. A client that would wait for a server is asked whether
+/// there is anything to wait for: else it would be counted as waiting, and refused in the end, for nothing.
+fn leave_if_silent(core: &mut Core) {
+    let Phase::Steady(steady) = &mut core.phase else { return };
+    if steady.unread || core.stream.tls().is_some() || core.stream.has_news() {
+        return;
+    }
+    core.readable = false;
+    if let Some(ticket) = steady.ticket
+        && steady.home.pool().forget(ticket)
+    {
+        steady.ticket = None;
     }
 }
 
@@ -429,6 +447,8 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
     if let Phase::Steady(steady) = &mut core.phase {
         steady.note_mid_message();
     }
+    // What it counted for is free before anybody can see that it is gone.
+    worker.shared.client_gone(session);
     let phase = std::mem::replace(&mut core.phase, Phase::Closed);
     let is_mid_message = matches!(&phase, Phase::Steady(steady) if steady.is_mid_message);
     if let Some(refusal) = refusal.as_ref().filter(|_| !is_mid_message) {
@@ -451,7 +471,6 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
         Phase::Entering(entering) => entering.abandon(worker),
         Phase::Admin(_) | Phase::Closed => {}
     }
-    worker.shared.client_gone(session);
     lease::return_grant(worker, session);
     // What is kept alive by a timer or a waiting thread is only a name.
     core.pending = Vec::new();

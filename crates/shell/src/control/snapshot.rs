@@ -310,7 +310,9 @@ impl Control {
             let hub = self.shared.hub.lock();
             (hub.database_rows().len() + 1, hub.user_rows().len(), hub.pool_rows(now), hub.logins())
         };
-        let clients = self.shared.sessions().len() as u64;
+        let clients: Vec<_> =
+            self.shared.hub.lock().clients().map(|(_, client)| Arc::clone(client)).collect();
+        let members = clients.iter().filter(|client| client.home.lock().is_some()).count() as u64;
         let sum = |count: fn(&PoolRow) -> u64| pools.iter().map(count).sum::<u64>();
         let idle = sum(|row| row.servers_idle + row.servers_used);
         ListCounts {
@@ -318,7 +320,7 @@ impl Control {
             users: users as u64,
             peers: self.shared.settings().peers.len() as u64,
             pools: pools.len() as u64 + 1,
-            clients_used: clients.saturating_sub(u64::from(logins)),
+            clients_used: members,
             clients_login: u64::from(logins),
             servers_free: idle,
             servers_used: (self.shared.servers().len() as u64).saturating_sub(idle),
