@@ -475,6 +475,7 @@ fn welcome(
         ticket: None,
         waiting_since: Moment::NEVER,
         told_queued: false,
+        is_sure: false,
         lease: None,
         stalled: false,
         unread,

@@ -65,6 +65,7 @@ fn answered(
             steady.ticket = Some(ticket);
             steady.waiting_since = worker.now;
             steady.told_queued = false;
+            steady.is_sure = false;
             worker.shared.open_servers(&steady.home, open);
             Checkout::Queued
         }

@@ -21,6 +21,8 @@ use crate::worker::Worker;
 /// Reads of one session before others have their turn.
 const READS_MAX: usize = 32;
 
+/// A wait of this length makes sure that there is something to wait for.
+const SILENT_AFTER: Duration = Duration::from_millis(100);
 /// What is read of a client that has hung up and waits for a server, in bytes.
 const HUNG_UP_BYTES_MAX: usize = 64 << 10;
 /// What a client asked before it said goodbye and hung up may take this long; then it is canceled.
@@ -246,16 +248,13 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
     }
     match lease::checkout(worker, session, core) {
         Checkout::Granted => Turn::Moved,
-        Checkout::Queued => {
-            leave_if_silent(core);
-            Turn::Rest
-        }
+        Checkout::Queued => Turn::Rest,
         Checkout::Refused(refusal) => Turn::End(Some(refusal)),
     }
 }
 
-/// An edge can tell of bytes that were read before it came. A client that would wait for a server is asked whether
-/// there is anything to wait for: else it would be counted as waiting, and refused in the end, for nothing.
+/// An edge can tell of bytes that were read before it came. Of a client that has waited for a while it is asked
+/// whether there is anything to wait for: else it would be refused in the end for nothing.
 fn leave_if_silent(core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
     if steady.unread || core.stream.tls().is_some() || core.stream.has_news() {
@@ -392,6 +391,11 @@ fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
         if steady.waiting_since.deadline(steady.link.policy().query_timeout) <= worker.now {
             return Some(Refusal::QueryTimeout);
         }
+        if !steady.is_sure && steady.waiting_since + SILENT_AFTER <= worker.now {
+            steady.is_sure = true;
+            leave_if_silent(core);
+            return None;
+        }
         if !steady.told_queued && steady.waiting_since.deadline(steady.query_wait_notify) <= worker.now {
             steady.told_queued = true;
             let mut notice = Vec::new();
@@ -432,7 +436,8 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
     } else {
         let notify = if steady.told_queued { Duration::ZERO } else { steady.query_wait_notify };
         let query = steady.waiting_since.deadline(steady.link.policy().query_timeout);
-        steady.waiting_since.deadline(notify).min(query)
+        let silent = if steady.is_sure { Moment::NEVER } else { steady.waiting_since + SILENT_AFTER };
+        steady.waiting_since.deadline(notify).min(query).min(silent)
     };
     let leaves_at = steady.leaves_at.filter(|_| core.hung_up).unwrap_or(Moment::NEVER);
     let deadline = deadline.min(leaves_at);

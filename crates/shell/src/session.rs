@@ -96,6 +96,8 @@ pub struct Steady {
     pub waiting_since: Moment,
     /// It has been told that it is queued.
     pub told_queued: bool,
+    /// It is sure to have something to wait for.
+    pub is_sure: bool,
     /// Its server.
     pub lease: Option<Lease>,
     /// The link wants no more of the client before the server has answered.
