@@ -72,11 +72,20 @@ impl Files {
     /// # Errors
     /// Everything that is wrong, a line each.
     pub fn read(&self) -> Result<Inputs, Vec<String>> {
-        let (settings, warnings) = self.settings()?;
+        let (inputs, warnings) = self.read_all()?;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        let (inputs, complaints) = read_named(settings)?;
-        complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
         Ok(inputs)
+    }
+
+    /// As [`Files::read`], before there is a log: the second part is what is to be warned of.
+    ///
+    /// # Errors
+    /// Everything that is wrong, a line each.
+    pub fn read_all(&self) -> Result<(Inputs, Vec<String>), Vec<String>> {
+        let (settings, mut warnings) = self.settings()?;
+        let (inputs, complaints) = read_named(settings)?;
+        warnings.extend(complaints);
+        Ok((inputs, warnings))
     }
 
     /// Everything that is wrong or worth a warning, for `howdah check`. The first list is of what would keep it

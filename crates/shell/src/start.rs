@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::scram::MockKey;
+use hub::Inputs;
 use model::WorkerId;
 use settings::Settings;
 use tokio::sync::mpsc;
@@ -85,8 +86,9 @@ const ROOT_ALLOWED: &str = "HOWDAH_ALLOW_ROOT";
 /// # Errors
 /// Why it could not start.
 pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
-    // Warnings are told once the log is there: the settings are read again then.
-    let (settings, _) = files.settings().map_err(StartFault::Settings)?;
+    // Read once, so that all that follows agrees; the warnings are told once the log is there.
+    let (inputs, warnings) = files.read_all().map_err(StartFault::Settings)?;
+    let settings = inputs.settings.clone();
     reading::load_tls_files(&settings).map_err(|fault| StartFault::Settings(vec![fault]))?;
     let user = files.user.clone().or_else(|| settings.general.user.clone()).filter(|user| !user.is_empty());
     let pidfile = settings.general.pidfile.clone();
@@ -115,7 +117,8 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         "" => None,
         path => Some(Pidfile::create(Path::new(path)).map_err(StartFault::Pidfile)?),
     };
-    let outcome = serve(files, listeners);
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let outcome = serve(files, inputs, listeners);
     drop(pidfile);
     log::flush(Duration::from_secs(1));
     outcome
@@ -144,10 +147,9 @@ fn sockets(settings: &Settings) -> Result<Vec<Listener>, StartFault> {
     if listeners.is_empty() { Err(StartFault::NowhereToListen) } else { Ok(listeners) }
 }
 
-fn serve(files: Files, listeners: Vec<Listener>) -> Result<(), StartFault> {
+fn serve(files: Files, inputs: Inputs, listeners: Vec<Listener>) -> Result<(), StartFault> {
     let descriptors = privileges::raise_descriptor_limit();
     tracing::info!("kernel file descriptor limit: {descriptors}");
-    let inputs = files.read().map_err(StartFault::Settings)?;
     let (client_tls, server_tls) =
         reading::load_tls_files(&inputs.settings).map_err(|fault| StartFault::Settings(vec![fault]))?;
     for listener in &listeners {
