@@ -256,19 +256,7 @@ impl Pair<'_> {
 
     /// Writes the replies of our own whose turn has come: never within a message of the server.
     pub(crate) fn emit_made(&mut self) {
-        if self.server.receiving > 0 {
-            return;
-        }
-        while let Some((made, entry)) = self.server.ledger.pop_made() {
-            let bytes = match made {
-                server::Made::ParseComplete => wire::encode::PARSE_COMPLETE,
-                server::Made::CloseComplete => wire::encode::CLOSE_COMPLETE,
-            };
-            self.out.to_client.make(|out| out.extend_from_slice(&bytes));
-            if entry.marks.client_name {
-                self.client.settle_name();
-            }
-        }
+        crate::from_server::emit_made(self.server, Some(self.client), self.out);
     }
 }
 

@@ -24,6 +24,24 @@ const TAG_LENGTHS: [u64; 3] = [6, 12, 15];
 /// What PostgreSQL says when a prepared statement's result has changed its form since it was prepared.
 const STALE_PLAN: &str = "cached plan must not change result type";
 
+/// Writes the replies of our own whose turn has come; never into the middle of a message of the server.
+pub(crate) fn emit_made(server: &mut Server, mut client: Option<&mut Client>, out: &mut Out) {
+    if server.receiving > 0 {
+        return;
+    }
+    while let Some((made, entry)) = server.ledger.pop_made() {
+        let Some(client) = &mut client else { continue };
+        let bytes = match made {
+            server::Made::ParseComplete => wire::encode::PARSE_COMPLETE,
+            server::Made::CloseComplete => wire::encode::CLOSE_COMPLETE,
+        };
+        out.to_client.make(|out| out.extend_from_slice(&bytes));
+        if entry.marks.client_name {
+            client.settle_name();
+        }
+    }
+}
+
 /// What is done with a server's message.
 enum Fate {
     Forward,
@@ -397,20 +415,7 @@ impl<'a> Ear<'a> {
 
     /// Writes the replies of our own whose turn has come: never within a message of the server.
     fn emit_made(&mut self) {
-        if self.server.receiving > 0 {
-            return;
-        }
-        while let Some((made, entry)) = self.server.ledger.pop_made() {
-            let Some(client) = &mut self.client else { continue };
-            let bytes = match made {
-                server::Made::ParseComplete => wire::encode::PARSE_COMPLETE,
-                server::Made::CloseComplete => wire::encode::CLOSE_COMPLETE,
-            };
-            self.out.to_client.make(|out| out.extend_from_slice(&bytes));
-            if entry.marks.client_name {
-                client.settle_name();
-            }
-        }
+        emit_made(self.server, self.client.as_deref_mut(), self.out);
     }
 }
 

@@ -72,13 +72,8 @@ impl Entering {
         }
     }
 
-    /// Whether it came over the Unix socket.
-    pub fn is_unix(&self) -> bool {
-        self.is_unix
-    }
-
     /// It is given up: what it waits for must not find it.
-    pub fn abandon(self, _worker: &mut Worker) {
+    pub fn abandon(self) {
         if let Stage::FirstServer(admitted) = self.stage
             && let Some(ticket) = admitted.ticket
         {
@@ -363,7 +358,6 @@ fn admit(
     acceptance: AwaitAcceptance,
     out: &mut Vec<u8>,
 ) -> Outcome {
-    let is_unix = session.peer.is_none();
     let facts = ClientFacts {
         database: identity.database.clone(),
         user: identity.user.clone(),
@@ -375,7 +369,7 @@ fn admit(
         tls: core.stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
     };
     *session.facts.lock() = Some(worker.shared.share_facts(facts));
-    let entry = match worker.shared.enter(session, &identity, evidence, is_unix) {
+    let entry = match worker.shared.enter(session, &identity, evidence) {
         Ok(entry) => entry,
         Err(refusal) => return Outcome::End(Some(refusal)),
     };

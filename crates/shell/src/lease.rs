@@ -221,7 +221,7 @@ pub fn broken_preparation(link: &Link) -> Option<Refusal> {
 }
 
 /// The client asked, on another connection, to stop what this session does.
-pub fn cancel(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
+pub fn cancel(worker: &mut Worker, core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
     if let Some(lease) = &steady.lease {
         // While the pooler sets something of its own, or nothing runs, there is nothing of the client's to stop.
@@ -239,7 +239,7 @@ pub fn cancel(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
         && steady.home.pool().forget(ticket)
     {
         steady.ticket = None;
-        crate::waiting::answer_canceled(worker, session, core);
+        crate::waiting::answer_canceled(worker, core);
     }
 }
 

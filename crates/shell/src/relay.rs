@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use baton::Bits;
-use link::{Link, Then};
+use link::Then;
 use model::{Moment, Refusal};
 
 use crate::journal;
@@ -368,7 +368,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
     for letter in letters {
         match letter {
             Letter::End(refusal) => return Some(Some(refusal)),
-            Letter::Cancel => lease::cancel(worker, session, core),
+            Letter::Cancel => lease::cancel(worker, core),
             Letter::Terms(terms) => {
                 if let Phase::Steady(steady) = &mut core.phase {
                     steady.link.set_policy(Arc::clone(&terms.policy));
@@ -473,23 +473,10 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
             }
             lease::abandon(worker, &mut steady);
         }
-        Phase::Entering(entering) => entering.abandon(worker),
+        Phase::Entering(entering) => entering.abandon(),
         Phase::Admin(_) | Phase::Closed => {}
     }
     lease::return_grant(worker, session);
     // What is kept alive by a timer or a waiting thread is only a name.
     core.pending = Vec::new();
-}
-
-/// Whether the link of a session may be shown as waiting for a server.
-pub fn is_waiting(steady: &Steady) -> bool {
-    steady.ticket.is_some()
-}
-
-/// The link's own view, for tables.
-pub fn link_of(core: &Core) -> Option<&Link> {
-    match &core.phase {
-        Phase::Steady(steady) => Some(&steady.link),
-        _ => None,
-    }
 }

@@ -13,7 +13,7 @@ use model::{Moment, Parameters, PoolId, Refusal, ServerId, Statements, WorkerId}
 use parking_lot::{Mutex, RwLock};
 use pool::{Opens, Slot};
 use server::Server;
-use settings::{Compat, Settings, SslMode};
+use settings::{Settings, SslMode};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::alike::Alike;
@@ -294,7 +294,6 @@ impl Shared {
         session: &Arc<Session>,
         identity: &Identity,
         evidence: client::login::Evidence,
-        _is_unix: bool,
     ) -> Result<Entry, Refusal> {
         let seat = session.seat.lock().take().ok_or(Refusal::BouncerConfigError)?;
         let evidence = match evidence {
@@ -448,11 +447,6 @@ impl Shared {
     /// The console command that a session waits for is canceled.
     pub fn cancel_command(&self, session: &Arc<Session>) {
         self.order(Order::CancelCommand { session: session.id });
-    }
-
-    /// Whether PgBouncer's known flaws are wanted back.
-    pub fn is_compat(&self) -> bool {
-        self.settings().general.compat == Compat::PgBouncer
     }
 }
 

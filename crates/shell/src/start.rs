@@ -20,6 +20,7 @@ use crate::pidfile::{Pidfile, PidfileFault};
 use crate::privileges::{self, PrivilegesFault};
 use crate::reading::{self, Files};
 use crate::shared::{Hub, Shared};
+use crate::tls::{ClientTls, ServerTls};
 use crate::worker::{Errand, Worker, prepare};
 use crate::{random, signal, systemd};
 
@@ -89,7 +90,7 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
     // Read once, so that all that follows agrees; the warnings are told once the log is there.
     let (inputs, warnings) = files.read_all().map_err(StartFault::Settings)?;
     let settings = inputs.settings.clone();
-    reading::load_tls_files(&settings).map_err(|fault| StartFault::Settings(vec![fault]))?;
+    let tls = reading::load_tls_files(&settings).map_err(|fault| StartFault::Settings(vec![fault]))?;
     let user = files.user.clone().or_else(|| settings.general.user.clone()).filter(|user| !user.is_empty());
     let pidfile = settings.general.pidfile.clone();
     if options.daemon && pidfile.is_empty() {
@@ -118,7 +119,7 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         path => Some(Pidfile::create(Path::new(path)).map_err(StartFault::Pidfile)?),
     };
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let outcome = serve(files, inputs, listeners);
+    let outcome = serve(files, inputs, tls, listeners);
     drop(pidfile);
     log::flush(Duration::from_secs(1));
     outcome
@@ -147,11 +148,14 @@ fn sockets(settings: &Settings) -> Result<Vec<Listener>, StartFault> {
     if listeners.is_empty() { Err(StartFault::NowhereToListen) } else { Ok(listeners) }
 }
 
-fn serve(files: Files, inputs: Inputs, listeners: Vec<Listener>) -> Result<(), StartFault> {
+fn serve(
+    files: Files,
+    inputs: Inputs,
+    tls: (ClientTls, ServerTls),
+    listeners: Vec<Listener>,
+) -> Result<(), StartFault> {
     let descriptors = privileges::raise_descriptor_limit();
     tracing::info!("kernel file descriptor limit: {descriptors}");
-    let (client_tls, server_tls) =
-        reading::load_tls_files(&inputs.settings).map_err(|fault| StartFault::Settings(vec![fault]))?;
     for listener in &listeners {
         tracing::info!("listening on {}", listener_name(listener));
     }
@@ -160,7 +164,7 @@ fn serve(files: Files, inputs: Inputs, listeners: Vec<Listener>) -> Result<(), S
     let (polls, handles): (Vec<_>, Vec<_>) = prepared.map_err(StartFault::System)?.into_iter().unzip();
     let (control, orders) = mpsc::unbounded_channel();
     let hub = Hub::new(inputs, MockKey::new(random::bytes()));
-    let shared = Arc::new(Shared::new(hub, handles.into_boxed_slice(), control, client_tls, server_tls));
+    let shared = Arc::new(Shared::new(hub, handles.into_boxed_slice(), control, tls.0, tls.1));
     let ending = Ending::default();
     let listeners = Listeners::new(listeners);
     let threads = start_workers(&shared, polls, &listeners, &ending).map_err(StartFault::System)?;

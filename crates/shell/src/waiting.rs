@@ -1,13 +1,11 @@
 //! A client that is canceled while it waits for a server: its query is read, and answered without one.
 
-use std::sync::Arc;
-
-use crate::session::{Core, Phase, Session};
+use crate::session::{Core, Phase};
 use crate::socket::Received;
 use crate::worker::Worker;
 
 /// Answers the query that the client was waiting with; it has left the queue.
-pub fn answer_canceled(worker: &mut Worker, _session: &Arc<Session>, core: &mut Core) {
+pub fn answer_canceled(worker: &mut Worker, core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
     if let Received::Some(count, more) = core.stream.receive(&mut worker.scratch) {
         core.readable = more;
