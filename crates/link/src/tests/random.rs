@@ -354,7 +354,15 @@ impl Game {
             "a legal client and a sound server: {:?}",
             player.seat.link.server()
         );
-        let (Some(place), Some(server)) = (player.place, player.seat.release()) else { return };
+        let Some(place) = player.place else { return };
+        if player.seat.link.is_spoilt() {
+            let _closed = player.seat.leave();
+            assert!(player.seat.from_server.is_empty() && player.seat.to_server.is_empty());
+            player.place = None;
+            self.places[place] = self.open();
+            return;
+        }
+        let Some(server) = player.seat.release() else { return };
         assert!(player.seat.from_server.is_empty());
         player.place = None;
         let place = &mut self.places[place];
