@@ -357,7 +357,9 @@ impl Game {
         let Some(place) = player.place else { return };
         if player.seat.link.is_spoilt() {
             let _closed = player.seat.leave();
-            assert!(player.seat.from_server.is_empty() && player.seat.to_server.is_empty());
+            assert!(player.seat.from_server.is_empty());
+            // Flushes and late CopyData, which nothing answers, may still be on their way to it.
+            player.seat.to_server.clear();
             player.place = None;
             self.places[place] = self.open();
             return;
