@@ -1,6 +1,6 @@
 //! Where a server connection lies while no client has it, and where its socket's edges are noted.
 
-use crate::sync::{Mutex, lock};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 
 /// Who has a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,26 +32,28 @@ pub enum News<C> {
 struct State<C, S> {
     holder: Holder<C>,
     moored: Option<S>,
-    edge: bool,
 }
 
 /// The place of one server connection.
 #[derive(Debug)]
 pub struct Berth<C, S> {
     state: Mutex<State<C, S>>,
+    /// An edge came that nobody has looked at. Set under the lock, with the holder who is told.
+    edge: AtomicBool,
 }
 
 impl<C: Clone, S> Berth<C, S> {
     /// A berth with a server that the pool does not lend yet: edges are noted, and nobody comes to look before
     /// the pool says that it is idle.
     pub fn new(server: S) -> Berth<C, S> {
-        Berth { state: Mutex::new(State { holder: Holder::Pool, moored: Some(server), edge: false }) }
+        let state = Mutex::new(State { holder: Holder::Pool, moored: Some(server) });
+        Berth { state, edge: AtomicBool::new(false) }
     }
 
     /// The socket has an edge: notes it and says whom to tell.
     pub fn edge(&self) -> News<C> {
-        let mut state = lock(&self.state);
-        state.edge = true;
+        let state = lock(&self.state);
+        self.edge.store(true, Ordering::Release);
         match &state.holder {
             Holder::Pool => News::Idle,
             Holder::Keeper => News::Kept,
@@ -60,9 +62,10 @@ impl<C: Clone, S> Berth<C, S> {
         }
     }
 
-    /// Takes note of an edge, if there was one: the caller will read until there is nothing more.
+    /// For the client that has the server and was told of an edge: whether there was one that it has not taken yet.
+    /// The caller will read until there is nothing more. Without the lock: another edge sets it again and tells again.
     pub fn take_edge(&self) -> bool {
-        std::mem::take(&mut lock(&self.state).edge)
+        self.edge.swap(false, Ordering::AcqRel)
     }
 
     /// Lays a server down, for the pool or to be kept. True if an edge came that nobody has looked at: then
@@ -73,7 +76,7 @@ impl<C: Clone, S> Berth<C, S> {
         debug_assert!(state.moored.is_none());
         state.moored = Some(server);
         state.holder = holder;
-        state.edge
+        self.edge.load(Ordering::Acquire)
     }
 
     /// Leaves a moored server to another holder. True if an edge came that nobody has looked at.
@@ -81,7 +84,7 @@ impl<C: Clone, S> Berth<C, S> {
     pub fn hand_to(&self, holder: Holder<C>) -> bool {
         let mut state = lock(&self.state);
         state.holder = holder;
-        state.edge
+        self.edge.load(Ordering::Acquire)
     }
 
     /// Takes the server for a client. The second value is whether an edge came that nobody has looked at.
@@ -91,7 +94,7 @@ impl<C: Clone, S> Berth<C, S> {
         let mut state = lock(&self.state);
         let server = state.moored.take()?;
         state.holder = Holder::Client(client);
-        Some((server, std::mem::take(&mut state.edge)))
+        Some((server, self.forget_edge()))
     }
 
     /// Takes the server to look after it, for whom the pool has given it up or just made it. `None` if somebody
@@ -113,8 +116,17 @@ impl<C: Clone, S> Berth<C, S> {
         }
         let server = state.moored.take()?;
         state.holder = Holder::Keeper;
-        state.edge = false;
+        self.forget_edge();
         Some(server)
+    }
+
+    /// Under the lock: nearly always there is none, and a load costs a tenth of an exchange.
+    fn forget_edge(&self) -> bool {
+        let edge = self.edge.load(Ordering::Acquire);
+        if edge {
+            self.edge.store(false, Ordering::Release);
+        }
+        edge
     }
 
     /// The server is no longer anybody's: it is closed.

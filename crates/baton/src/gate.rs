@@ -27,6 +27,13 @@ impl Gate {
         self.0.fetch_or(bits | BUSY, Ordering::AcqRel) & BUSY == 0
     }
 
+    /// For the one whom [`Gate::post`] has let in: takes the news, of which there are some.
+    #[must_use]
+    #[inline]
+    pub fn first_news(&self) -> Bits {
+        self.0.swap(BUSY, Ordering::AcqRel) & !BUSY
+    }
+
     /// For the one who works: takes the news. Zero means that there were none and the gate is left: the
     /// caller must not touch the session again.
     #[must_use]

@@ -2,7 +2,7 @@
 
 #[cfg(not(loom))]
 mod platform {
-    pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
     pub(crate) use parking_lot::{Mutex, MutexGuard};
 
@@ -13,7 +13,7 @@ mod platform {
 
 #[cfg(loom)]
 mod platform {
-    pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -22,4 +22,4 @@ mod platform {
     }
 }
 
-pub(crate) use platform::{AtomicU32, Mutex, Ordering, lock};
+pub(crate) use platform::{AtomicBool, AtomicU32, Mutex, Ordering, lock};

@@ -46,7 +46,7 @@ pub(crate) enum Step {
     /// What it comes to depends on answers of the server that have not come.
     Wait,
     /// The session ends.
-    Close(Option<Refusal>),
+    Close(Option<Box<Refusal>>),
 }
 
 /// Both sides of a link that has a server, borrowed for the length of one call.
@@ -184,7 +184,7 @@ impl Pair<'_> {
 
     fn query(&mut self, message: Message<'_>) -> Step {
         if self.policy.disable_pqexec {
-            return Step::Close(Some(Refusal::PqExecDisallowed));
+            return Step::Close(Some(Box::new(Refusal::PqExecDisallowed)));
         }
         self.server.soiled = true;
         // PostgreSQL 18 runs it in the implicit transaction of the batch before it, and fails the next query of the
@@ -273,6 +273,6 @@ pub(crate) fn target_owed(tag_byte: u8, is_statement: bool) -> Owed {
     }
 }
 
-pub(crate) fn violation(text: impl Into<Cow<'static, str>>) -> Refusal {
-    Refusal::ProtocolViolation(text.into())
+pub(crate) fn violation(text: impl Into<Cow<'static, str>>) -> Box<Refusal> {
+    Box::new(Refusal::ProtocolViolation(text.into()))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal};
-use server::{Broken, Entry, Instead, Owed, Server};
+use server::{Broken, Entry, Instead, Owed, Passes, Server};
 use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus, tag};
 
@@ -25,10 +25,15 @@ const TAG_LENGTHS: [u64; 3] = [6, 12, 15];
 const STALE_PLAN: &str = "cached plan must not change result type";
 
 /// Writes the replies of our own whose turn has come; never into the middle of a message of the server.
-pub(crate) fn emit_made(server: &mut Server, mut client: Option<&mut Client>, out: &mut Out) {
-    if server.receiving > 0 {
-        return;
+#[inline]
+pub(crate) fn emit_made(server: &mut Server, client: Option<&mut Client>, out: &mut Out) {
+    if server.receiving == 0 && server.ledger.is_made_due() {
+        emit_due(server, client, out);
     }
+}
+
+#[cold]
+fn emit_due(server: &mut Server, mut client: Option<&mut Client>, out: &mut Out) {
     while let Some((made, entry)) = server.ledger.pop_made() {
         let Some(client) = &mut client else { continue };
         let bytes = match made {
@@ -40,6 +45,14 @@ pub(crate) fn emit_made(server: &mut Server, mut client: Option<&mut Client>, ou
             client.settle_name();
         }
     }
+}
+
+/// Longer bodies, in bytes, are looked at one by one.
+const SKIMMED_BYTES_MAX: u32 = 16 << 10;
+
+/// Whether a CommandComplete says no more than that rows were read or changed.
+fn is_plain_command(message: &[u8]) -> bool {
+    matches!(message.get(5..8), Some(b"SEL" | b"INS" | b"UPD" | b"DEL"))
 }
 
 /// What is done with a server's message.
@@ -69,7 +82,8 @@ impl Link {
         if became_ready {
             self.after_ready(now, &mut out.tally);
             if self.policy.mode == PoolMode::Statement && self.is_in_transaction() {
-                return Progress { consumed, then: Then::Close(Some(Refusal::TransactionInStatementMode)) };
+                let refusal = Box::new(Refusal::TransactionInStatementMode);
+                return Progress { consumed, then: Then::Close(Some(refusal)) };
             }
         }
         Progress { consumed, then: Then::Read }
@@ -106,12 +120,12 @@ impl Link {
         }
         if self.query_since != Moment::NEVER {
             tally.queries += 1;
-            tally.query_time += now.since(self.query_since);
+            tally.query_us += now.micros_since(self.query_since);
             self.query_since = Moment::NEVER;
         }
         if server.status == TransactionStatus::Idle {
             tally.transactions += 1;
-            tally.transaction_time += now.since(self.transaction_since);
+            tally.transaction_us += now.micros_since(self.transaction_since);
         }
     }
 }
@@ -142,6 +156,7 @@ impl<'a> Ear<'a> {
                 at = self.go_on(input, at);
             }
             self.emit_made();
+            at = self.skim(input, at);
             let here = &input[at..];
             let Some(header) = Header::peek(here) else { return (at, true) };
             if header.check_server().is_err() {
@@ -169,6 +184,34 @@ impl<'a> Ear<'a> {
                 return (at, false);
             }
         }
+    }
+
+    /// Forwards the whole messages that nearly every answer is made of, as long as nothing about them can matter.
+    #[inline]
+    fn skim(&mut self, input: &[u8], from: usize) -> usize {
+        let passes = self.server.ledger.passes();
+        if passes == Passes::Nothing {
+            return from;
+        }
+        let mut at = from;
+        while let Some(header) = Header::peek(&input[at..]) {
+            let is_plain = match header.tag {
+                tag::DATA_ROW => true,
+                tag::ROW_DESCRIPTION => passes == Passes::Results,
+                tag::COMMAND_COMPLETE => passes == Passes::Results && is_plain_command(&input[at..]),
+                _ => false,
+            };
+            let end = at + header.length as usize + 1;
+            if !is_plain || header.length.wrapping_sub(4) > SKIMMED_BYTES_MAX || end > input.len() {
+                break;
+            }
+            at = end;
+        }
+        if at > from {
+            self.out.to_client.input(from, at);
+            self.server.swallowing = false;
+        }
+        at
     }
 
     fn go_on(&mut self, input: &[u8], at: usize) -> usize {
@@ -229,6 +272,7 @@ impl<'a> Ear<'a> {
         if reply.swallow { Fate::Swallow } else { Fate::Forward }
     }
 
+    #[inline]
     fn drop_eaten_syncs(&mut self) {
         if self.server.ledger.is_doubtful() {
             self.server.ledger.drop_eaten_syncs();
@@ -414,6 +458,7 @@ impl<'a> Ear<'a> {
     }
 
     /// Writes the replies of our own whose turn has come: never within a message of the server.
+    #[inline]
     fn emit_made(&mut self) {
         emit_made(self.server, self.client.as_deref_mut(), self.out);
     }

@@ -18,7 +18,7 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
-pub use link::{Granted, Link};
+pub use link::{Granted, Link, Standing};
 pub use out::{Out, Side, Span, Tally};
 pub use policy::Policy;
 pub use progress::{Progress, Then};
@@ -43,7 +43,9 @@ mod progress {
         /// No more bytes of this side until the other has sent some.
         Wait,
         /// The client has said goodbye, or what it sent cannot be answered in any other way.
-        Close(Option<Refusal>),
+        ///
+        /// Boxed: this travels with every read, and a refusal only once.
+        Close(Option<Box<Refusal>>),
         /// The server is at its end. `true`: the client has been told why, or is being told by the bytes
         /// in `out`.
         ServerGone(bool),

@@ -24,6 +24,17 @@ pub enum Granted {
     Preparing,
 }
 
+/// What may be done with the server of a link as things stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The client keeps it.
+    Kept,
+    /// It is free for another client.
+    Free,
+    /// The client is done with it, and nobody else may have it: it is to be taken and closed.
+    Spoilt,
+}
+
 /// One client and at most one server.
 #[derive(Debug)]
 pub struct Link {
@@ -143,6 +154,23 @@ impl Link {
     /// Whether the client is in the middle of a message that already went to the server.
     pub fn is_mid_message(&self) -> bool {
         self.client.sending > 0
+    }
+
+    /// Whether the server is free for another client, or for nobody: asked after every read.
+    #[inline]
+    pub fn standing(&self) -> Standing {
+        // Nearly every client that is asked about is waiting for an answer.
+        match &self.server {
+            Some(server) if server.ledger.is_empty() => {}
+            _ => return Standing::Kept,
+        }
+        if self.release_due() {
+            Standing::Free
+        } else if self.is_spoilt() {
+            Standing::Spoilt
+        } else {
+            Standing::Kept
+        }
     }
 
     /// Whether the server is free for another client: never before `on_client` or `client_is_silent` was called,

@@ -1,7 +1,5 @@
 //! What a link wants written: spans of the bytes it was given, and bytes that it made.
 
-use std::time::Duration;
-
 /// Bytes for both sides, and what is to be counted. Kept by the caller and used again for every read.
 #[derive(Debug, Default)]
 pub struct Out {
@@ -18,7 +16,9 @@ impl Out {
     pub fn clear(&mut self) {
         self.to_server.clear();
         self.to_client.clear();
-        self.tally = Tally::default();
+        if !self.tally.is_empty() {
+            self.tally = Tally::default();
+        }
     }
 }
 
@@ -91,6 +91,7 @@ impl Side {
         result
     }
 
+    #[inline]
     fn clear(&mut self) {
         self.spans.clear();
         self.made.clear();
@@ -107,14 +108,22 @@ pub struct Tally {
     pub queries: u32,
     /// Transactions that ended.
     pub transactions: u32,
-    /// How long the queries took.
-    pub query_time: Duration,
-    /// How long the transactions took.
-    pub transaction_time: Duration,
+    /// How long the queries took, in microseconds.
+    pub query_us: u64,
+    /// How long the transactions took, in microseconds.
+    pub transaction_us: u64,
     /// Named statements that clients parsed.
     pub client_parses: u32,
     /// Named statements that a server was sent.
     pub server_parses: u32,
     /// Binds of named statements.
     pub binds: u32,
+}
+
+impl Tally {
+    /// Whether nothing happened that is counted.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queries | self.transactions | self.client_parses | self.server_parses | self.binds == 0
+    }
 }

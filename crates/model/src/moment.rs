@@ -16,6 +16,12 @@ impl Moment {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
 
+    /// The same in whole microseconds.
+    #[inline]
+    pub fn micros_since(self, earlier: Moment) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// This moment plus `span`, or [`Moment::NEVER`] for a span of zero: in the settings, 0 means off.
     pub fn deadline(self, span: Duration) -> Moment {
         if span.is_zero() { Moment::NEVER } else { self + span }

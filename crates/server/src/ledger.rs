@@ -113,6 +113,17 @@ pub struct Reply {
     pub done: Option<Entry>,
 }
 
+/// Which messages change nothing about what is owed, and go to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// Each must be held against the ledger.
+    Nothing,
+    /// DataRow.
+    Rows,
+    /// DataRow, RowDescription, and CommandComplete.
+    Results,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Copying {
     #[default]
@@ -146,6 +157,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Whether nothing is owed.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.owed.is_empty()
     }
@@ -231,6 +243,26 @@ impl Ledger {
             _ => self.batching = true,
         }
         self.owed.push_back(entry);
+    }
+
+    /// What may pass without being entered: the answer to a client's query is rows above all.
+    #[inline]
+    pub fn passes(&self) -> Passes {
+        let Some(front) = self.owed.front() else { return Passes::Nothing };
+        if front.swallow || front.marks.spoils || self.copying != Copying::No || self.maybe_eaten > 0 {
+            return Passes::Nothing;
+        }
+        match front.owed {
+            Owed::Query => Passes::Results,
+            Owed::Execute => Passes::Rows,
+            _ => Passes::Nothing,
+        }
+    }
+
+    /// Whether a reply of our own making is next.
+    #[inline]
+    pub fn is_made_due(&self) -> bool {
+        matches!(self.owed.front(), Some(Entry { owed: Owed::Ours(_), .. }))
     }
 
     /// Takes a reply of our own making whose turn it is.

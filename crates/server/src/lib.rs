@@ -12,5 +12,5 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use ledger::{Entry, Instead, Ledger, Made, Marks, Owed};
+pub use ledger::{Entry, Instead, Ledger, Made, Marks, Owed, Passes};
 pub use server::{Broken, Server, UnnamedOf};

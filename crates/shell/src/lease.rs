@@ -17,9 +17,9 @@ use crate::moored::{Conn, Moored};
 use crate::session::{Core, Granted, Lease, Phase, Session, Steady};
 use crate::worker::Worker;
 
-/// A server that was idle for longer than this is asked whether something waits in its socket: one system call,
+/// A server that was idle for longer than this, in microseconds, is asked whether something waits in its socket: one system call,
 /// which a busy pool never makes, and no client is answered with a goodbye that was meant for nobody.
-const PEEK_AFTER: Duration = Duration::from_millis(5);
+const PEEK_AFTER_US: u64 = 5_000;
 
 /// What came of asking for a server.
 pub enum Checkout {
@@ -28,25 +28,23 @@ pub enum Checkout {
     /// It waits.
     Queued,
     /// It will get none.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 /// Asks the pool for a server.
 pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
-    let home = Arc::clone(&steady.home);
     let deadline = worker.now.deadline(steady.query_wait_timeout);
-    let answer = home.pool().checkout(worker.now, worker.id, session, deadline);
+    let answer = steady.home.pool().checkout(worker.now, worker.id, session, deadline);
     answered(worker, session, core, answer)
 }
 
 /// As `checkout`, for a client whose server turned out to be dead: it keeps its turn.
 pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
-    let home = Arc::clone(&steady.home);
     let since = if steady.waiting_since == Moment::NEVER { worker.now } else { steady.waiting_since };
     let deadline = since.deadline(steady.query_wait_timeout);
-    let answer = home.pool().checkout_first(worker.now, worker.id, session, since, deadline);
+    let answer = steady.home.pool().checkout_first(worker.now, worker.id, session, since, deadline);
     answered(worker, session, core, answer)
 }
 
@@ -69,7 +67,7 @@ fn answered(
             worker.shared.open_servers(&steady.home, open);
             Checkout::Queued
         }
-        pool::Checkout::Refused(error) => Checkout::Refused(error.cached_refusal()),
+        pool::Checkout::Refused(error) => Checkout::Refused(Box::new(error.cached_refusal())),
     }
 }
 
@@ -86,8 +84,8 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if !granted.waited.is_zero() {
         counters.add_wait_time_us(granted.waited.as_micros() as u64);
     }
-    let idle = worker.now.since(conn.machine.requested_at);
-    let has_news = edge || conn.side.readable || (idle > PEEK_AFTER && conn.side.stream.has_news());
+    let idle_us = worker.now.micros_since(conn.machine.requested_at);
+    let has_news = edge || conn.side.readable || (idle_us > PEEK_AFTER_US && conn.side.stream.has_news());
     if has_news && keeper::read(worker, &granted.server, &mut conn) != unpaired::Fate::Clean {
         keeper::close(worker, &granted.server, conn);
         return checkout_again(worker, session, core);
@@ -98,7 +96,9 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if start == Start::Preparing {
         side.stream.send(&worker.out.to_server, &[]);
     }
-    core.stream.send(&worker.out.to_client, &[]);
+    if !worker.out.to_client.is_empty() {
+        core.stream.send(&worker.out.to_client, &[]);
+    }
     steady.lease = Some(Lease { moored: granted.server, side });
     Checkout::Granted
 }
@@ -247,11 +247,11 @@ pub fn cancel(worker: &mut Worker, core: &mut Core) {
 pub fn count(counters: &Counters, tally: &Tally) {
     if tally.queries > 0 {
         counters.add_query_count(u64::from(tally.queries));
-        counters.add_query_time_us(tally.query_time.as_micros() as u64);
+        counters.add_query_time_us(tally.query_us);
     }
     if tally.transactions > 0 {
         counters.add_xact_count(u64::from(tally.transactions));
-        counters.add_xact_time_us(tally.transaction_time.as_micros() as u64);
+        counters.add_xact_time_us(tally.transaction_us);
     }
     if tally.client_parses > 0 {
         counters.add_client_parse_count(u64::from(tally.client_parses));

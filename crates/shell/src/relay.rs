@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use baton::Bits;
-use link::Then;
+use link::{Standing, Tally, Then};
 use model::{Moment, Refusal};
 
 use crate::journal;
 use crate::lease::{self, Checkout};
-use crate::session::{Core, Letter, Phase, Session, Steady, news};
+use crate::session::{Core, Lease, Letter, Phase, Session, Steady, news};
 use crate::socket::{Received, Stream};
 use crate::worker::Worker;
 
@@ -35,13 +35,20 @@ enum Turn {
     /// Nothing to do until an edge or an answer comes.
     Rest,
     /// The session ends, with these words if there are any.
-    End(Option<Refusal>),
+    End(Option<Box<Refusal>>),
     /// The server is at its end; `true`: the client knows why.
     ServerGone(bool),
 }
 
 /// Does what can be done for a client that is logged in. True if it wants another turn.
 pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happened: Bits) -> bool {
+    if happened & news::SERVER_EDGE != 0
+        && let Phase::Steady(steady) = &mut core.phase
+        && let Some(lease) = &mut steady.lease
+    {
+        // Without a lease it was for the server before: whoever has that one now has taken note of the edge.
+        lease.side.readable |= lease.moored.berth.take_edge();
+    }
     if happened & news::MAIL != 0
         && let Some(end) = read_mail(worker, session, core)
     {
@@ -66,7 +73,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
             }
             Turn::Rest => {}
             Turn::End(refusal) => {
-                close(worker, session, core, refusal);
+                close(worker, session, core, refusal.map(|refusal| *refusal));
                 return false;
             }
             Turn::ServerGone(told) => {
@@ -83,7 +90,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
                 return false;
             }
             Turn::End(refusal) => {
-                close(worker, session, core, refusal);
+                close(worker, session, core, refusal.map(|refusal| *refusal));
                 return false;
             }
             Turn::ServerGone(told) => {
@@ -106,17 +113,21 @@ fn steady(core: &mut Core) -> Option<(&mut Steady, &mut Stream)> {
 /// After each move: the server goes back as soon as it is free, and the work is counted.
 fn finish_turn(worker: &mut Worker, core: &mut Core) {
     let Some((steady, _)) = steady(core) else { return };
-    let tally = std::mem::take(&mut worker.out.tally);
-    lease::count(&steady.home.counters[usize::from(worker.id.0)], &tally);
-    let is_free = steady.link.release_due()
-        && steady
-            .lease
-            .as_ref()
-            .is_some_and(|lease| lease.side.pending.is_empty() && !lease.side.stream.is_backed_up());
-    if is_free {
-        lease::release(worker, steady);
-    } else if steady.link.is_spoilt() {
-        lease::close_server(worker, steady);
+    if !worker.out.tally.is_empty() {
+        lease::count(&steady.home.counters[usize::from(worker.id.0)], &worker.out.tally);
+        worker.out.tally = Tally::default();
+    }
+    match steady.link.standing() {
+        Standing::Kept => {}
+        Standing::Free => {
+            let lease = steady.lease.as_ref();
+            let is_through =
+                |lease: &Lease| lease.side.pending.is_empty() && !lease.side.stream.is_backed_up();
+            if lease.is_some_and(is_through) {
+                lease::release(worker, steady);
+            }
+        }
+        Standing::Spoilt => lease::close_server(worker, steady),
     }
 }
 
@@ -135,7 +146,6 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
         // Its socket may take bytes again; the client may have nothing more to say that would bring us here.
         side.stream.flush();
     }
-    side.readable |= lease.moored.berth.take_edge();
     if !side.readable {
         return Turn::Rest;
     }
@@ -157,7 +167,9 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     worker.out.clear();
     let progress = steady.link.on_server(worker.now, input, &mut worker.out);
     client.send(&worker.out.to_client, input);
-    side.stream.send(&worker.out.to_server, input);
+    if !worker.out.to_server.is_empty() {
+        side.stream.send(&worker.out.to_server, input);
+    }
     kept.end(&mut side.pending, &worker.scratch[..count], progress.consumed);
     steady.stalled = false;
     match progress.then {
@@ -187,7 +199,9 @@ impl Kept {
     /// Keeps what the link did not take; gives the room back as soon as nothing is left.
     fn end(self, pending: &mut Vec<u8>, read: &[u8], consumed: usize) {
         if !self.0 {
-            pending.extend_from_slice(&read[consumed..]);
+            if consumed < read.len() {
+                pending.extend_from_slice(&read[consumed..]);
+            }
         } else if consumed == pending.len() {
             *pending = Vec::new();
         } else {
@@ -309,7 +323,9 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
     worker.out.clear();
     let progress = steady.link.on_client(worker.now, input, &mut worker.out);
     server.send(&worker.out.to_server, input);
-    core.stream.send(&worker.out.to_client, input);
+    if !worker.out.to_client.is_empty() {
+        core.stream.send(&worker.out.to_client, input);
+    }
     kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
     steady.unread = false;
     match progress.then {
@@ -340,7 +356,7 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
             Checkout::Granted => true,
             Checkout::Queued => false,
             Checkout::Refused(refusal) => {
-                close(worker, session, core, Some(refusal));
+                close(worker, session, core, Some(*refusal));
                 false
             }
         };
@@ -362,7 +378,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
         }
         match lease::accept(worker, session, core, granted) {
             Checkout::Granted | Checkout::Queued => {}
-            Checkout::Refused(refusal) => return Some(Some(refusal)),
+            Checkout::Refused(refusal) => return Some(Some(*refusal)),
         }
     }
     for letter in letters {

@@ -4,10 +4,11 @@
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use link::Side;
+use rustix::net::{RecvFlags, SendFlags};
 
 /// Pieces written by one system call.
 const SLICES_MAX: usize = 16;
@@ -37,17 +38,25 @@ impl Socket {
         }
     }
 
+    // Straight to the kernel: in a process with threads, the C library wraps each `recv` and `send` in the
+    // book-keeping of thread cancellation, which costs as much as a whole turn's decisions.
+
+    #[inline]
     fn read(&self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Socket::Tcp(socket) => (&*socket).read(into),
-            Socket::Unix(socket) => (&*socket).read(into),
-        }
+        let (count, _) = rustix::net::recv(self.borrow(), into, RecvFlags::empty())?;
+        Ok(count)
     }
 
+    #[inline]
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::net::send(self.borrow(), bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    #[inline]
+    fn borrow(&self) -> BorrowedFd<'_> {
         match self {
-            Socket::Tcp(socket) => (&*socket).write(bytes),
-            Socket::Unix(socket) => (&*socket).write(bytes),
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
         }
     }
 
@@ -196,34 +205,38 @@ impl Stream {
     }
 
     /// Writes bytes, as far as the kernel takes them; keeps the rest.
+    #[inline]
     pub fn send_bytes(&mut self, bytes: &[u8]) {
-        if self.tls.is_some() || !self.backlog.is_empty() {
-            self.queue(bytes);
-            self.flush();
+        if self.tls.is_none() && self.backlog.is_empty() && !self.broken {
+            match self.socket.write(bytes) {
+                Ok(count) if count == bytes.len() => {}
+                result => self.keep_rest(&[IoSlice::new(bytes)], result),
+            }
             return;
         }
-        self.send_slices(&[IoSlice::new(bytes)]);
+        self.queue(bytes);
+        self.flush();
     }
 
     fn send_slices(&mut self, slices: &[IoSlice<'_>]) {
         if self.broken {
             return;
         }
-        let mut taken = 0;
-        if self.backlog.is_empty() {
-            let result = match slices {
-                [one] => self.socket.write(one),
-                _ => self.socket.write_vectored(slices),
-            };
-            match result {
-                Ok(count) => taken = count,
-                Err(error) if is_transient(&error) => {}
-                Err(_) => {
-                    self.broken = true;
-                    return;
-                }
+        let result = if self.backlog.is_empty() { self.socket.write_vectored(slices) } else { Ok(0) };
+        self.keep_rest(slices, result);
+    }
+
+    /// Keeps what the kernel did not take of a write.
+    #[cold]
+    fn keep_rest(&mut self, slices: &[IoSlice<'_>], result: io::Result<usize>) {
+        let mut taken = match result {
+            Ok(count) => count,
+            Err(error) if is_transient(&error) => 0,
+            Err(_) => {
+                self.broken = true;
+                return;
             }
-        }
+        };
         for slice in slices {
             let skip = taken.min(slice.len());
             self.backlog.extend_from_slice(&slice[skip..]);

@@ -200,11 +200,8 @@ impl Worker {
 
     /// Does all there is to do for one session, and leaves its gate.
     fn turn(&mut self, session: Arc<Session>) {
-        loop {
-            let happened = session.gate.news();
-            if happened == 0 {
-                return;
-            }
+        let mut happened = session.gate.first_news();
+        while happened != 0 {
             let mut core = session.core.lock();
             core.note(happened);
             let again = match core.phase {
@@ -220,6 +217,7 @@ impl Worker {
                 self.runnable.push_back(session);
                 return;
             }
+            happened = session.gate.news();
         }
     }
 

@@ -67,6 +67,11 @@ impl World {
     }
 
     fn drive(&mut self, session: u32, steady: &mut Steady, happened: Bits) -> bool {
+        if happened & news::SERVER_EDGE != 0
+            && let Some(lease) = &mut steady.lease
+        {
+            lease.side.readable |= self.moored[lease.moored as usize].berth.take_edge();
+        }
         if happened & news::MAIL != 0
             && let Some(end) = self.read_mail(session, steady)
         {
@@ -136,7 +141,6 @@ impl World {
         if self.plant != Plant::ForgetBacklog {
             side.stream.flush(&mut self.net);
         }
-        side.readable |= self.moored[lease.moored as usize].berth.take_edge();
         if !side.readable {
             return Turn::Rest;
         }
@@ -171,7 +175,7 @@ impl World {
         steady.stalled = false;
         match progress.then {
             Then::Read | Then::Wait => Turn::Moved,
-            Then::Close(refusal) => Turn::End(refusal),
+            Then::Close(refusal) => Turn::End(refusal.map(|refusal| *refusal)),
             Then::ServerGone(told) => Turn::ServerGone(told),
         }
     }
@@ -199,7 +203,7 @@ impl World {
                     let progress = steady.link.on_client_alone(&steady.pending);
                     steady.pending.drain(..progress.consumed);
                     if let Then::Close(refusal) = progress.then {
-                        return Turn::End(refusal);
+                        return Turn::End(refusal.map(|refusal| *refusal));
                     }
                     steady.unread = !steady.pending.is_empty();
                 }
@@ -265,7 +269,7 @@ impl World {
                 steady.unread = true;
                 Turn::Moved
             }
-            Then::Close(refusal) => Turn::End(refusal),
+            Then::Close(refusal) => Turn::End(refusal.map(|refusal| *refusal)),
         }
     }
 

@@ -141,7 +141,9 @@ impl World {
         }
         if core.lease.is_some() {
             core.wants = false;
-            core.readable |= self.berth.take_edge();
+            if happened & SERVER_EDGE != 0 {
+                core.readable |= self.berth.take_edge();
+            }
             if std::mem::take(&mut core.readable) {
                 self.unread.swap(0, Ordering::SeqCst);
             }

@@ -213,7 +213,10 @@ fn a_header_that_is_none_closes_the_client() {
         let mut seat = Seat::new(1, &Policy::default(), &Default::default(), nothing.clone());
         seat.grant(server(1, nothing), false);
         seat.client_says(bytes);
-        let is_refused = matches!(seat.end, Some(Then::Close(Some(Refusal::ProtocolViolation(_)))));
+        let is_refused = match &seat.end {
+            Some(Then::Close(Some(refusal))) => matches!(**refusal, Refusal::ProtocolViolation(_)),
+            _ => false,
+        };
         assert!(is_refused && seat.to_server.is_empty(), "{bytes:?}");
         assert!(seat.leave().expect("a server").is_shareable(), "the client's fault is not the server's");
     }
