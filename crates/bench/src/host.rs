@@ -113,6 +113,30 @@ impl Scratch {
         Ok(path)
     }
 
+    /// A directory in it that belongs to `account`, empty even if there was one.
+    pub fn fresh_directory(&self, name: &str, account: Option<Account>) -> Result<PathBuf, BenchError> {
+        // There is none the first time.
+        let _ = fs::remove_dir_all(self.path.join(name));
+        self.directory(name, account)
+    }
+
+    /// A file in it that only `account` may read.
+    pub fn secret(&self, name: &str, content: &str, account: Option<Account>) -> Result<PathBuf, BenchError> {
+        let path = self.file(name, content)?;
+        self.keep_secret(&path, account)?;
+        Ok(path)
+    }
+
+    /// Lets only `account` read a file.
+    pub fn keep_secret(&self, path: &Path, account: Option<Account>) -> Result<(), BenchError> {
+        let doing = || BenchError::io(format!("closing {}", path.display()));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(doing())?;
+        match account {
+            Some(Account { uid, gid }) => chown(path, Some(uid), Some(gid)).map_err(doing()),
+            None => Ok(()),
+        }
+    }
+
     /// A file in it that everyone may read.
     pub fn file(&self, name: &str, content: &str) -> Result<PathBuf, BenchError> {
         let path = self.path.join(name);

@@ -3,7 +3,7 @@
 use crate::arena::Arena;
 use crate::load::{Measurement, Outcome};
 use crate::options::Options;
-use crate::plan::Plan;
+use crate::plan::{Load, Plan};
 use crate::postgres::Postgres;
 use crate::summary::{Results, Row, Section, Spread};
 use crate::target::Kind;
@@ -20,8 +20,7 @@ pub fn setting(options: &Options, plan: &Plan, arena: &Arena, seed: u64) -> Valu
     let configurations: Map<_, _> = plan
         .targets
         .iter()
-        .filter(|kind| matches!(kind, Kind::Pgbouncer | Kind::Howdah { .. }))
-        .map(|&kind| (kind.to_string(), Value::from(arena.launch.ini(kind, 6432, "userlist.txt"))))
+        .filter_map(|&kind| Some((kind.to_string(), Value::from(arena.launch.configuration(kind)?))))
         .collect();
     let mut programs = Map::new();
     let mut version = |name: &str, path: &Path, wanted: bool| {
@@ -31,9 +30,13 @@ pub fn setting(options: &Options, plan: &Plan, arena: &Arena, seed: u64) -> Valu
     };
     version("postgres", &arena.programs.join("postgres"), arena.postgres.is_some());
     version("pgbench", &arena.programs.join("pgbench"), arena.postgres.is_some());
-    version("pgbouncer", &arena.launch.pgbouncer, plan.targets.contains(&Kind::Pgbouncer));
+    let binaries = &arena.launch.binaries;
+    version("pgbouncer", &binaries.pgbouncer, plan.targets.contains(&Kind::Pgbouncer));
+    version("haproxy", &binaries.haproxy, plan.targets.contains(&Kind::Haproxy));
+    version("pgpool2", &binaries.pgpool, plan.targets.contains(&Kind::Pgpool2));
+    version("sysbench", &arena.sysbench, plan.loads.iter().any(|load| matches!(load, Load::Sysbench { .. })));
     let howdah = plan.targets.iter().any(|kind| matches!(kind, Kind::Howdah { .. }));
-    version("howdah", &arena.launch.howdah, howdah);
+    version("howdah", &binaries.howdah, howdah);
     json!({
         "format": FORMAT,
         "machine": machine(),
@@ -42,18 +45,18 @@ pub fn setting(options: &Options, plan: &Plan, arena: &Arena, seed: u64) -> Valu
         "seed": seed,
         "rounds": plan.rounds,
         "seconds": plan.seconds,
-        "mode": plan.mode.word(),
-        "scale": options.scale,
-        "pool_size": options.pool_size,
+        "scale": arena.setup.scale,
+        "pool_size": arena.setup.sizes.pool_size,
+        "max_connections": arena.setup.connections_max,
         "pinned": options.pin,
-        "postgres_settings": arena.postgres.as_ref().map(|_| Postgres::settings()),
+        "postgres_settings": options.postgres.is_none().then(|| Postgres::settings(arena.setup.connections_max)),
         "configurations": configurations,
     })
 }
 
 /// The whole report.
-pub fn report(mut setting: Value, plan: &Plan, sections: &[Section], results: &Results) -> Value {
-    setting["summary"] = sections.iter().map(|section| section_value(plan, section)).collect();
+pub fn report(mut setting: Value, sections: &[Section], results: &Results) -> Value {
+    setting["summary"] = sections.iter().map(section_value).collect();
     setting["steps"] = results
         .iter()
         .map(|(step, outcome)| {
@@ -69,11 +72,11 @@ pub fn report(mut setting: Value, plan: &Plan, sections: &[Section], results: &R
     setting
 }
 
-fn section_value(plan: &Plan, section: &Section) -> Value {
+fn section_value(section: &Section) -> Value {
     json!({
         "load": section.load.word(),
         "clients": section.load.clients(),
-        "title": section.load.title(plan.mode),
+        "title": section.load.title(),
         "targets": section.rows.iter().map(row_value).collect::<Vec<_>>(),
     })
 }
@@ -136,6 +139,16 @@ fn measurement_value(one: &Measurement) -> Value {
         "latency": latency,
         "cpu": cpu,
         "cpu_s_per_1000": one.cpu_per_1000(),
+        "latency_mean_s": one.latency_mean.map(|mean| mean.as_secs_f64()),
+        "latency_deviation_s": one.latency_deviation.map(|deviation| deviation.as_secs_f64()),
+        "latency_p99_s": one.latency_p99.map(|p99| p99.as_secs_f64()),
+        "statements": one.statements.iter().map(|(text, mean)| json!({
+            "statement": text,
+            "mean_s": mean.as_secs_f64(),
+        })).collect::<Vec<_>>(),
+        "connect_all_s": one.connect_all.map(|all| all.as_secs_f64()),
+        "bytes_per_second": one.bytes_per_second,
+        "errors_by_state": one.errors_by_state,
         "connect_mean_s": one.connect_mean.map(|mean| mean.as_secs_f64()),
         "bytes_per_client": one.bytes_per_client,
         "rss_peak_kib": one.rss_peak_kib,

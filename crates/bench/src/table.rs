@@ -9,7 +9,7 @@ pub fn report(plan: &Plan, sections: &[Section]) -> String {
     for section in sections {
         let memory = matches!(section.load, Load::Memory { .. });
         let rounds = if memory { "once, on fresh processes".to_owned() } else { rounds(plan) };
-        text += &format!("\n{} ({rounds})\n", section.load.title(plan.mode));
+        text += &format!("\n{} ({rounds})\n", section.load.title());
         text += &lines(&cells(section));
         for row in section.rows.iter().filter(|row| row.remark.is_some()) {
             text += &format!("  {}: {}\n", row.target, row.remark.as_deref().unwrap_or_default());
@@ -46,7 +46,7 @@ fn verdict(plan: &Plan, sections: &[Section]) -> String {
             noisy.len(),
             NOISE_MAX * 100.0,
             row.target,
-            load.title(plan.mode),
+            load.title(),
             row.width().unwrap_or(0.0) * 100.0,
             1u64 << plan.rounds.saturating_sub(1).min(62),
         );

@@ -1,7 +1,6 @@
 //! Claims about `summary`, each as small as it can be.
 
 use super::*;
-use crate::options::Mode;
 use crate::usage::Cpu;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ const LOAD: Load = Load::Canned { clients: 20 };
 
 fn plan(rounds: usize) -> Plan {
     let targets = vec![Kind::Relay, Kind::Pgbouncer];
-    Plan { targets, loads: vec![LOAD], rounds, seconds: 1, mode: Mode::Simple }
+    Plan { targets, loads: vec![LOAD], rounds, seconds: 1 }
 }
 
 /// A result with that many microseconds of CPU a transaction.

@@ -1,7 +1,6 @@
 //! Claims about `table`, each as small as it can be.
 
 use super::*;
-use crate::options::Mode;
 use crate::target::Kind;
 
 fn row(target: Kind) -> Row {
@@ -26,7 +25,7 @@ fn row(target: Kind) -> Row {
 fn text(rows: Vec<Row>) -> String {
     let load = Load::Canned { clients: 20 };
     let targets = rows.iter().map(|row| row.target).collect();
-    let plan = Plan { targets, loads: vec![load], rounds: 3, seconds: 2, mode: Mode::Simple };
+    let plan = Plan { targets, loads: vec![load], rounds: 3, seconds: 2 };
     report(&plan, &[Section { load, rows }])
 }
 
