@@ -15,6 +15,7 @@ use crate::setup::{Filling, Setup};
 use crate::target::configure::Certificate;
 use crate::target::launch::{Binaries, Launch};
 use crate::target::{CANNED_DATABASE, Kind, Servers, Target};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct Arena {
     ports: Ports,
     pinning: Option<Pinning>,
     workers_max: usize,
+    /// How many files a process may open.
+    pub files_max: u64,
     /// PostgreSQL's directory of programs; empty where no load needs it.
     pub programs: PathBuf,
     /// sysbench's program.
@@ -47,7 +50,7 @@ pub struct Arena {
 }
 
 /// Server connections, the watcher's and the like beyond what a plan counts.
-const FILES_SPARE: u64 = 500;
+pub const FILES_SPARE: u64 = 500;
 const OPENSSL: &str = "/usr/bin/openssl";
 
 /// What was found to be in order before anything was started.
@@ -57,6 +60,7 @@ pub struct Checked {
     programs: PathBuf,
     pinning: Option<Pinning>,
     workers_max: usize,
+    files_max: u64,
     ports: Ports,
     postgres: Option<u16>,
     given: Option<Access>,
@@ -98,14 +102,20 @@ impl Checked {
         if wants_tls(loads) {
             existing("openssl", Path::new(OPENSSL), "install it, or choose other logins with --login")?;
         }
-        // The relay has two sockets a client, everything else one.
         let clients_max = loads.iter().map(|load| load.clients()).max().unwrap_or(1);
-        host::allow_files(2 * clients_max as u64 + FILES_SPARE)?;
+        let files_max = host::allow_files(clients_max as u64 + FILES_SPARE)?;
         let workers_max = targets.iter().map(|kind| kind.workers()).max().unwrap_or(0).max(1);
         let pinning = if options.pin { Some(Pinning::plan(workers_max)?) } else { None };
         let mut ports = Ports::from(options.base_port);
         let canned = ports.take()?;
         let given = options.postgres()?.filter(|_| needs_postgres);
+        if let Some(given) = &given {
+            Session::enter(given).map_err(|why| unreachable(given, &why.to_string()))?;
+        }
+        let running = options.given()?;
+        for target in &running {
+            knock(&target.access)?;
+        }
         let postgres = if needs_postgres && given.is_none() { Some(ports.take()?) } else { None };
         let secret = Secret::new()?;
         let server = match (&given, postgres) {
@@ -128,10 +138,21 @@ impl Checked {
             sizes: stage.setup.sizes.clone(),
             tls: None,
             secret: secret.clone(),
-            given: options.given()?,
+            given: running,
         };
-        Ok(Checked { launch, programs, pinning, workers_max, ports, postgres, given, secret })
+        Ok(Checked { launch, programs, pinning, workers_max, files_max, ports, postgres, given, secret })
     }
+}
+
+fn unreachable(access: &Access, why: &str) -> BenchError {
+    BenchError::Unreachable { name: access.to_string(), why: why.to_owned() }
+}
+
+/// Whether anybody listens there. Its database may be one that is still to be made.
+fn knock(access: &Access) -> Result<(), BenchError> {
+    TcpStream::connect_timeout(&access.address()?, Duration::from_secs(5))
+        .map(drop)
+        .map_err(|error| unreachable(access, &error.to_string()))
 }
 
 fn wants_tls(loads: &[Load]) -> bool {
@@ -141,7 +162,8 @@ fn wants_tls(loads: &[Load]) -> bool {
 impl Arena {
     /// Starts everything but the targets.
     pub fn open(checked: Checked, options: &Options, stage: &Stage, stop: Stop) -> Result<Arena, BenchError> {
-        let Checked { mut launch, programs, pinning, workers_max, ports, postgres, given, secret } = checked;
+        let Checked { mut launch, programs, pinning, workers_max, files_max, ports, postgres, given, secret } =
+            checked;
         let Plan { targets, loads, .. } = &stage.plan;
         let rest = pinning.as_ref().map(|pinning| pinning.rest(workers_max));
         if let Some(cores) = &rest {
@@ -188,6 +210,7 @@ impl Arena {
             ports,
             pinning,
             workers_max,
+            files_max,
             programs,
             sysbench: options.sysbench.clone(),
             stop,
@@ -201,11 +224,20 @@ impl Arena {
         if plan.loads.iter().all(|load| matches!(load, Load::Memory { .. })) {
             return Ok(());
         }
-        for &kind in plan.targets.iter().filter(|kind| !kind.is_short_lived()) {
+        for &kind in &plan.targets {
+            if self.is_short_lived(kind) {
+                continue;
+            }
             let target = self.start_target(kind, &kind.to_string())?;
             self.targets.push(target);
         }
         Ok(())
+    }
+
+    /// Whether a target is started for each step alone: some always are; all where a server's limit is shown, so
+    /// that nobody's idle pool takes from what the others may have.
+    pub fn is_short_lived(&self, kind: Kind) -> bool {
+        kind.is_short_lived() || (self.shows_walls && !matches!(kind, Kind::Given(_)))
     }
 
     /// Starts one more target, with its log and settings under that name.

@@ -86,7 +86,7 @@ impl BenchError {
     /// 2 for what the user can put right on the command line, 130 for a signal, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            BenchError::Options(_) | BenchError::MissingProgram { .. } => 2,
+            BenchError::Options(_) | BenchError::Descriptors { .. } | BenchError::MissingProgram { .. } => 2,
             BenchError::PortInUse(_) | BenchError::Unreachable { .. } => 2,
             BenchError::Interrupted => 130,
             _ => 1,

@@ -204,19 +204,24 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
-/// Sees to it that this process and its children may open `needed` files.
-pub fn allow_files(needed: u64) -> Result<(), BenchError> {
+/// Sees to it that this process and its children may open `needed` files, and more if there are more; says how
+/// many.
+pub fn allow_files(needed: u64) -> Result<u64, BenchError> {
     let limits =
         fs::read_to_string("/proc/self/limits").map_err(BenchError::io("reading /proc/self/limits"))?;
-    let Some((soft, hard)) = open_files(&limits) else { return Ok(()) };
+    let Some((soft, hard)) = open_files(&limits) else { return Ok(u64::MAX) };
     if hard < needed {
         return Err(BenchError::Descriptors { needed, allowed: hard });
     }
-    if soft >= needed {
-        return Ok(());
+    if soft == hard {
+        return Ok(hard);
     }
     let pid = std::process::id().to_string();
-    run_quietly(Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={hard}:{hard}")]), "prlimit")
+    run_quietly(
+        Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={hard}:{hard}")]),
+        "prlimit",
+    )?;
+    Ok(hard)
 }
 
 fn open_files(limits: &str) -> Option<(u64, u64)> {

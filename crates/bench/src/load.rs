@@ -4,7 +4,7 @@ mod bulk;
 mod own;
 mod real;
 
-use crate::arena::Arena;
+use crate::arena::{Arena, FILES_SPARE};
 use crate::error::BenchError;
 use crate::generator::Trouble;
 use crate::histogram::{Histogram, Percentiles};
@@ -101,15 +101,14 @@ impl Measurement {
 pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> Result<Outcome, BenchError> {
     arena.stop.check()?;
     arena.check_servers()?;
-    if let Load::Memory { clients } = step.load {
-        return own::memory(arena, step.target, clients);
-    }
     if let Some(why) = beyond(arena, step) {
         return Ok(Outcome::LeftOut(why));
     }
-    if step.target.is_short_lived()
-        && let Err(error) = arena.start_for_step(step)
-    {
+    if let Load::Memory { clients } = step.load {
+        return own::memory(arena, step.target, clients);
+    }
+    let for_the_step = arena.is_short_lived(step.target);
+    if for_the_step && let Err(error) = arena.start_for_step(step) {
         arena.stop.check()?;
         return Ok(Outcome::Failed(error.to_string()));
     }
@@ -127,10 +126,10 @@ pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> R
         Load::Crowd { .. } | Load::Canned { .. } => own::closed_loop(arena, plan, step, load_threads),
         Load::Memory { clients } => own::memory(arena, step.target, clients),
     };
-    if step.target.is_short_lived() {
+    if for_the_step {
         arena.stop_target(step.target);
     }
-    if step.load.needs_postgres() && (step.target.is_one_to_one() || step.target.is_short_lived()) {
+    if step.load.needs_postgres() && (step.target.is_one_to_one() || for_the_step) {
         await_servers_gone(arena, &step.target.role())?;
     }
     // A step that was cut short by a signal is no result.
@@ -141,6 +140,10 @@ pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> R
 /// Why a step is not worth its time: what it would show is known. A scenario shows it all the same.
 fn beyond(arena: &Arena, step: Step) -> Option<String> {
     let (clients, wall) = (step.load.clients(), arena.setup.connections_max);
+    let files = 2 * clients as u64 + FILES_SPARE;
+    if step.target.has_two_sockets_a_client() && files > arena.files_max {
+        return Some(format!("needs two open files a client, and the limit is {}", arena.files_max));
+    }
     if arena.shows_walls || !step.load.needs_postgres() {
         return None;
     }

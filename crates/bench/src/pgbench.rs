@@ -148,7 +148,8 @@ impl Run {
     fn from_words(finished: &Finished, limit: Duration) -> Run {
         let mut run = Run::default();
         let mut in_statements = false;
-        for line in finished.said.lines() {
+        let mut lines = finished.said.lines().peekable();
+        while let Some(line) = lines.next() {
             if in_statements {
                 run.statements.extend(statement(line));
             } else if line.starts_with("statement latencies in milliseconds") {
@@ -162,7 +163,7 @@ impl Run {
             } else if let Some(rest) = line.strip_prefix("pgbench: error: ")
                 && !rest.starts_with("Run was aborted")
             {
-                run.trouble.add(|| rest.to_owned());
+                run.trouble.add(|| cause(rest, lines.peek().copied()));
             }
         }
         match finished.status {
@@ -192,6 +193,16 @@ impl Run {
             self.window = Some((first.min(end), last.max(end)));
         }
         Ok(())
+    }
+}
+
+/// An error without the place where it happened, which is told anyway; sometimes the next line has the cause.
+fn cause(text: &str, next: Option<&str>) -> String {
+    let place = text.strip_prefix("connection to server at ").and_then(|rest| rest.split_once(" failed:"));
+    match place.map(|(_, cause)| cause.trim()) {
+        None => text.to_owned(),
+        Some("") => next.unwrap_or("no connection").trim().to_owned(),
+        Some(cause) => cause.to_owned(),
     }
 }
 

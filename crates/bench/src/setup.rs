@@ -7,6 +7,8 @@ use crate::target::configure::Sizes;
 /// The sizes of a stage.
 #[derive(Debug, Clone)]
 pub struct Setup {
+    /// Clients of the largest load.
+    pub clients: usize,
     /// PostgreSQL's `max_connections`.
     pub connections_max: usize,
     /// The poolers'.
@@ -30,19 +32,20 @@ impl Setup {
         let clients_max = loads.iter().map(|load| load.clients()).max().unwrap_or(1);
         let sizes = Sizes {
             pool_size,
-            clients_max: clients_max + CLIENTS_SPARE,
+            // With -C a client is back before its last connection is seen to be gone.
+            clients_max: 2 * clients_max + CLIENTS_SPARE,
             haproxy_servers_max: None,
             pgpool_children: clients_max,
         };
-        Setup { connections_max: CONNECTIONS_MAX, sizes, scale, fill_options: &[] }.walled(CONNECTIONS_MAX)
+        Setup { clients: clients_max, connections_max: CONNECTIONS_MAX, sizes, scale, fill_options: &[] }
+            .walled(CONNECTIONS_MAX)
     }
 
     /// With PostgreSQL's `max_connections` there.
     pub fn walled(mut self, connections_max: usize) -> Setup {
         self.connections_max = connections_max;
         // pgpool asks that its children fit below the server's limit.
-        let clients = self.sizes.clients_max.saturating_sub(CLIENTS_SPARE);
-        self.sizes.pgpool_children = self.pgpool_children(clients);
+        self.sizes.pgpool_children = self.pgpool_children(self.clients);
         self
     }
 

@@ -130,7 +130,8 @@ fn row(plan: &Plan, results: &Results, load: Load, target: Kind) -> Option<Row> 
         target,
         tps: spread(&|one| one.tps),
         p50: latency(|seen| seen.p50),
-        p99: latency(|seen| seen.p99),
+        // sysbench tells this one alone.
+        p99: latency(|seen| seen.p99).or_else(|| spread(&|one| one.latency_p99.map(|p99| p99.as_secs_f64()))),
         cpu: spread(&Measurement::cpu_per_1000),
         cpu_user: spread(&Measurement::cpu_user_per_1000),
         connect: spread(&|one| one.connect_mean.map(|mean| mean.as_secs_f64())),

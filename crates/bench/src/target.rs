@@ -70,6 +70,11 @@ impl Kind {
         matches!(self, Kind::Direct | Kind::Relay | Kind::Haproxy)
     }
 
+    /// Whether it opens a server connection with each client's, so that it runs out of descriptors first.
+    pub fn has_two_sockets_a_client(self) -> bool {
+        matches!(self, Kind::Relay | Kind::Haproxy)
+    }
+
     /// Whether the canned-reply server can stand behind it: pgpool has one server, which is PostgreSQL.
     pub fn reaches_canned(self) -> bool {
         !matches!(self, Kind::Pgpool2 | Kind::Given(_))

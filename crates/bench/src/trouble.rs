@@ -62,7 +62,7 @@ const KNOWN: [(&str, &str); 24] = [
 ];
 
 /// The SQLSTATE at the head of the text, or the one its words are known for.
-fn state(text: &str) -> &str {
+pub fn state(text: &str) -> &str {
     let head = text.split_once(' ').map_or(text, |(head, _)| head);
     let is_state = |word: &str| {
         let letters = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase();

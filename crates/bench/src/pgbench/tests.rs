@@ -112,3 +112,15 @@ fn other_scripts_have_their_options() {
     assert!(command(|one| one.script = Script::WideRow).0.starts_with("-n -l -f /logs/wide-row.sql -c"));
     assert!(command(|one| one.amount = Amount::Each(10)).0.contains(" -t 10 "));
 }
+
+#[test]
+fn a_refused_connection_is_told_by_its_cause() {
+    let head = "pgbench: error: connection to server at \"127.0.0.1\", port 5 failed:";
+    let check = |tail: &str, expected: &str| {
+        let run = words(&format!("{head}{tail}\n"), Some(1));
+        assert_eq!(run.trouble.first.as_deref(), Some(expected));
+    };
+    check(" FATAL:  sorry, too many clients already", "FATAL:  sorry, too many clients already");
+    check(" \nserver closed the connection", "server closed the connection");
+    check("", "no connection");
+}
