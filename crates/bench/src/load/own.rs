@@ -5,6 +5,7 @@ use crate::arena::Arena;
 use crate::error::BenchError;
 use crate::generator::{self, Door, Swarm, Window};
 use crate::plan::{Load, Plan, Step};
+use crate::session::{Failure, Session};
 use crate::target::{CANNED_DATABASE, Kind, Target};
 use crate::usage;
 use std::time::Duration;
@@ -47,6 +48,10 @@ pub fn closed_loop(
     let Some(door) = door else {
         return Ok(Outcome::LeftOut("there is no such server behind it".to_owned()));
     };
+    // Refused otherwise than by asking for a password: the load itself will tell.
+    if let Err(Failure::AsksForPassword) = Session::open(door.address, &door.user, &door.database) {
+        return Ok(Outcome::LeftOut("asks for a password, and our own clients have none".to_owned()));
+    }
     let window = Window { warm_up: WARM_UP, measured: Duration::from_secs(plan.seconds.into()) };
     let watch = watch(arena, step.target, on_postgres)?;
     let ran = generator::closed_loop(&door, step.load.clients(), threads, window, &arena.stop);
