@@ -131,11 +131,14 @@ impl Checked {
             }),
             (None, None) => None,
         };
+        let mut sizes = stage.setup.sizes.clone();
+        let haproxy_files = files_max.saturating_sub(FILES_SPARE) / 2;
+        sizes.haproxy_clients_max = sizes.haproxy_clients_max.min(haproxy_files as usize).max(1);
         let launch = Launch {
             servers: Servers { postgres: server, canned },
             binaries: binaries.clone(),
             account: Account::for_children()?,
-            sizes: stage.setup.sizes.clone(),
+            sizes,
             tls: None,
             secret: secret.clone(),
             given: running,

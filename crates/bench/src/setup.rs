@@ -34,6 +34,7 @@ impl Setup {
             pool_size,
             // With -C a client is back before its last connection is seen to be gone.
             clients_max: 2 * clients_max + CLIENTS_SPARE,
+            haproxy_clients_max: 2 * clients_max + CLIENTS_SPARE,
             haproxy_servers_max: None,
             pgpool_children: clients_max,
         };

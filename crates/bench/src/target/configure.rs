@@ -12,6 +12,8 @@ pub struct Sizes {
     pub pool_size: usize,
     /// Clients that may come at once: `max_client_conn`.
     pub clients_max: usize,
+    /// The same for haproxy, which refuses to start where two files a client are more than it may open.
+    pub haproxy_clients_max: usize,
     /// `maxconn` of haproxy's server: beyond it clients queue before they are logged in. Without it,
     /// haproxy is a 1:1 proxy: each client costs a server connection, and it pools nothing.
     pub haproxy_servers_max: Option<usize>,
@@ -90,14 +92,13 @@ pub fn haproxy(doors: &[(u16, String)], sizes: &Sizes) -> String {
     let mut text = format!(
         "global\n    nbthread 1\n    maxconn {}\n\ndefaults\n    mode tcp\n    backlog 4096\n    \
          timeout connect 10s\n    timeout queue 600s\n    timeout client 600s\n    timeout server 600s\n",
-        // A server in the queue must not lock out the next client.
-        sizes.clients_max
+        sizes.haproxy_clients_max
     );
     let limit = sizes.haproxy_servers_max.map_or(String::new(), |limit| format!(" maxconn {limit}"));
     for (number, (port, server)) in doors.iter().enumerate() {
         text += &format!(
             "\nlisten door{number}\n    bind 127.0.0.1:{port}\n    maxconn {}\n    server server{number} {server}{limit}\n",
-            sizes.clients_max
+            sizes.haproxy_clients_max
         );
     }
     text

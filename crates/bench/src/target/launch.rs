@@ -205,7 +205,6 @@ impl Launch {
         let file = scratch.file(&format!("{name}.cfg"), &text)?;
         let mut program = Program::new(name, &self.binaries.haproxy).arguments([
             "-db".into(),
-            "-q".into(),
             "-f".into(),
             file.into_os_string(),
         ]);

@@ -7,7 +7,13 @@ use crate::run::Called;
 use std::path::Path;
 
 fn sizes() -> Sizes {
-    Sizes { pool_size: 20, clients_max: 1_100, haproxy_servers_max: None, pgpool_children: 30 }
+    Sizes {
+        pool_size: 20,
+        clients_max: 1_200,
+        haproxy_clients_max: 1_100,
+        haproxy_servers_max: None,
+        pgpool_children: 30,
+    }
 }
 
 fn servers(postgres: Option<&str>) -> Servers {
