@@ -34,6 +34,7 @@ pub mod watch;
 
 pub mod json;
 pub mod progress;
+pub mod report;
 pub mod run;
 pub mod summary;
 pub mod table;

@@ -71,14 +71,26 @@ pub struct Options {
     /// Write the whole report there, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Roles this program plays for itself
+    /// Write the report as a page with charts there, too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Target that ratios are to (default: pgbouncer)
+    #[arg(long, value_name = "TARGET")]
+    pub baseline: Option<String>,
+    /// What to do with reports, and roles this program plays for itself
     #[command(subcommand)]
     pub role: Option<Role>,
 }
 
-/// The programs that the benchmark starts from its own binary, so that each has its own CPU account.
+/// What is done with reports; and the programs that the benchmark starts from its own binary, so that each
+/// has its own CPU account.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Role {
+    /// Prints the page with charts of a report written by --json
+    Html {
+        /// The report
+        file: PathBuf,
+    },
     /// Answers every query with the same row
     #[command(hide = true)]
     ServeCanned {
@@ -153,6 +165,11 @@ impl Options {
             return refuse("--canned-threads and --load-threads must be at least 1");
         }
         let targets = self.targets()?;
+        if let Some(baseline) = &self.baseline
+            && !targets.iter().any(|target| target.to_string() == *baseline)
+        {
+            return refuse(&format!("--baseline {baseline} is none of the targets of this run"));
+        }
         let mut loads = Vec::new();
         for name in self.load_names() {
             match name {

@@ -10,7 +10,8 @@ use crate::options::{Options, Role};
 use crate::plan::{Plan, Step};
 use crate::progress::{Progress, minutes};
 use crate::relay::{self, Route};
-use crate::summary::{self, Results};
+use crate::report::{self, Report};
+use crate::summary::Results;
 use crate::table;
 use crate::usage::UnixNanos;
 use std::fs;
@@ -29,7 +30,7 @@ pub fn run(options: Options) -> Result<(), BenchError> {
 fn compare(options: &Options) -> Result<(), BenchError> {
     let plan = options.plan()?;
     let checked = Checked::check(options, &plan)?;
-    if let Some(path) = &options.json {
+    for path in options.json.iter().chain(&options.html) {
         // Better refused now than at the end; what is there already stays until then.
         let opened = fs::OpenOptions::new().append(true).create(true).open(path);
         opened.map_err(BenchError::io(format!("writing {}", path.display())))?;
@@ -49,14 +50,16 @@ fn compare(options: &Options) -> Result<(), BenchError> {
         eprintln!("this is a debug build: the relay and the load generator are slower than they should be");
     }
     let mut arena = Arena::open(checked, options, &plan, stop)?;
-    let setting = json::setting(options, &plan, &arena, seed);
+    let mut report = json::setting(options, &plan, &arena, seed);
     arena.start_targets(&plan)?;
     let results = results(&mut arena, &plan, &steps, expected, options.load_threads)?;
-    let sections = summary::sections(&plan, &results);
-    print!("{}", table::report(&plan, &sections));
+    report.steps = json::steps(&plan, &results);
+    print!("{}", table::report(&report));
     if let Some(path) = &options.json {
-        let report = json::report(setting, &plan, &sections, &results);
-        write(path, &format!("{report:#}\n"))?;
+        write(path, &report.to_json())?;
+    }
+    if let Some(path) = &options.html {
+        write(path, &report::page(&report))?;
     }
     Ok(())
 }
@@ -93,6 +96,10 @@ fn write(path: &Path, text: &str) -> Result<(), BenchError> {
 
 fn play(role: &Role) -> Result<(), BenchError> {
     match role {
+        Role::Html { file } => {
+            print!("{}", report::page(&Report::read(file)?));
+            Ok(())
+        }
         Role::ServeCanned { port, threads } => {
             canned::serve(&listen(*port)?, *threads).map_err(BenchError::io("serving canned replies"))
         }

@@ -1,0 +1,107 @@
+//! The first things a reader sees: a tile a target, and the ratios of all loads as one coloured table.
+
+use super::Report;
+use super::html::escaped;
+use super::palette::Palette;
+use crate::summary::{Row, Section, Spread, Verdict};
+use crate::table::ranged;
+
+/// A tile a target: its colour, what it is, and how it did against the baseline over all loads.
+pub fn tiles(report: &Report, sections: &[Section], palette: &Palette) -> String {
+    let mut text = String::from("<div class=\"tiles\">\n");
+    for (number, (target, _)) in palette.iter().enumerate() {
+        let rows = || sections.iter().filter_map(|section| section.row(target));
+        let medians = rows().filter_map(|row| row.cpu_to_baseline).map(|ratio| ratio.median);
+        let figure = match (target == report.baseline(), Spread::of(medians)) {
+            (false, Some(ratio)) => format!("<b>{:.2}–{:.2}×</b> its CPU", ratio.min, ratio.max),
+            _ => what_it_is(report, target),
+        };
+        text += &format!(
+            "<button type=\"button\" class=\"tile\" data-series=\"{number}\" aria-pressed=\"false\">\
+             <span class=\"name\"><i class=\"dot s{number}\"></i>{}</span><span>{figure}</span>\
+             <span class=\"fine\">{}</span></button>\n",
+            escaped(target),
+            escaped(&tally(rows()))
+        );
+    }
+    text + "</div>\n"
+}
+
+fn what_it_is(report: &Report, target: &str) -> String {
+    let words = match target {
+        "direct" => "no pooler".to_owned(),
+        _ if target == report.baseline() => "what the others are compared with".to_owned(),
+        _ => report.programs.get(target).cloned().flatten().unwrap_or_default(),
+    };
+    escaped(&words)
+}
+
+/// Like "cheaper in 5, dearer in 4, cannot tell in 2".
+fn tally<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let verdicts: Vec<_> = rows.filter_map(|row| row.verdict).collect();
+    let all = [Verdict::Cheaper, Verdict::Even, Verdict::Dearer, Verdict::TooNoisy, Verdict::TooFewRounds];
+    let count = |wanted: &Verdict| verdicts.iter().filter(|verdict| *verdict == wanted).count();
+    let words = all.iter().map(|verdict| (verdict.words(), count(verdict))).filter(|(_, count)| *count > 0);
+    words.map(|(words, count)| format!("{words} in {count}")).collect::<Vec<_>>().join(", ")
+}
+
+type Pick = fn(&Row) -> Option<Spread>;
+
+/// The ratios of all loads to the baseline.
+pub fn maps(report: &Report, sections: &[Section], palette: &Palette) -> String {
+    let baseline = escaped(report.baseline());
+    let maps: [(String, Pick, bool); 2] = [
+        (format!("CPU per transaction, {baseline} = 1"), |row| row.cpu_to_baseline, false),
+        (format!("Throughput, {baseline} = 1"), |row| row.tps_to_baseline, true),
+    ];
+    maps.iter().map(|(title, pick, more)| map(report, sections, palette, title, *pick, *more)).collect()
+}
+
+fn map(
+    report: &Report,
+    sections: &[Section],
+    palette: &Palette,
+    title: &str,
+    pick: Pick,
+    more_is_better: bool,
+) -> String {
+    let ratio = |section: &Section, target: &str| section.row(target).and_then(pick);
+    let told = |target: &&str| {
+        *target != report.baseline() && sections.iter().any(|one| ratio(one, target).is_some())
+    };
+    let targets: Vec<_> = palette.iter().map(|(target, _)| target).filter(told).collect();
+    let shown: Vec<_> =
+        sections.iter().filter(|one| targets.iter().any(|target| ratio(one, target).is_some())).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let heads: String =
+        targets.iter().map(|target| format!("<th scope=\"col\">{}</th>", escaped(target))).collect();
+    let mut text = format!(
+        "<figure class=\"map\"><figcaption>{title}</figcaption>\
+         <div class=\"scroll\"><table><tr><th scope=\"col\">load</th>{heads}</tr>\n"
+    );
+    for section in shown {
+        text += &format!("<tr><th scope=\"row\">{}</th>", escaped(&section.title));
+        for target in &targets {
+            text += &cell(ratio(section, target), more_is_better);
+        }
+        text += "</tr>\n";
+    }
+    text + "</table></div></figure>\n"
+}
+
+/// The colour says which way and how far, the hatching that the rounds do not agree which way.
+fn cell(ratio: Option<Spread>, more_is_better: bool) -> String {
+    let Some(ratio) = ratio else { return "<td class=\"none\">–</td>".to_owned() };
+    let better = (ratio.median > 1.0) == more_is_better;
+    let class = if better { "better" } else { "worse" };
+    // Twice or half as much is as strong as the colour gets.
+    let strength = (ratio.median.max(1e-9).log2().abs()).min(1.0) * 100.0;
+    let unsure = if ratio.min < 1.0 && ratio.max > 1.0 { " unsure" } else { "" };
+    format!(
+        "<td class=\"{class}{unsure}\" style=\"--strength:{strength:.0}%\" title=\"{}\">{:.2}</td>",
+        escaped(&ranged(Some(ratio), 1.0, 2)),
+        ratio.median
+    )
+}
