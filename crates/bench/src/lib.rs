@@ -32,6 +32,7 @@ pub mod load;
 pub mod usage;
 pub mod watch;
 
+pub mod compare;
 pub mod json;
 pub mod progress;
 pub mod report;

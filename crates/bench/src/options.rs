@@ -86,6 +86,16 @@ pub struct Options {
 /// has its own CPU account.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Role {
+    /// Says what changed beyond noise between two reports written by --json
+    Compare {
+        /// The earlier report
+        before: PathBuf,
+        /// The later one
+        after: PathBuf,
+        /// End with status 1 if anything got worse
+        #[arg(long)]
+        fail_on_regression: bool,
+    },
     /// Prints the page with charts of a report written by --json
     Html {
         /// The report

@@ -2,6 +2,7 @@
 
 use crate::arena::{Arena, Checked};
 use crate::canned;
+use crate::compare;
 use crate::error::BenchError;
 use crate::host::Stop;
 use crate::json;
@@ -23,11 +24,11 @@ use std::time::Duration;
 pub fn run(options: Options) -> Result<(), BenchError> {
     match &options.role {
         Some(role) => play(role),
-        None => compare(&options),
+        None => measure(&options),
     }
 }
 
-fn compare(options: &Options) -> Result<(), BenchError> {
+fn measure(options: &Options) -> Result<(), BenchError> {
     let plan = options.plan()?;
     let checked = Checked::check(options, &plan)?;
     for path in options.json.iter().chain(&options.html) {
@@ -96,6 +97,14 @@ fn write(path: &Path, text: &str) -> Result<(), BenchError> {
 
 fn play(role: &Role) -> Result<(), BenchError> {
     match role {
+        Role::Compare { before, after, fail_on_regression } => {
+            let comparison = compare::compare(&Report::read(before)?, &Report::read(after)?);
+            print!("{}", compare::text(&comparison));
+            match comparison.count(compare::Verdict::Worse) {
+                worse if worse > 0 && *fail_on_regression => Err(BenchError::Regression { worse }),
+                _ => Ok(()),
+            }
+        }
         Role::Html { file } => {
             print!("{}", report::page(&Report::read(file)?));
             Ok(())

@@ -80,7 +80,7 @@ type Column = (String, fn(&Row) -> String);
 
 fn columns(baseline: &str) -> Vec<Column> {
     let column = |heading: &str, cell: fn(&Row) -> String| (heading.to_owned(), cell);
-    let to_relay: fn(&Row) -> String = |row| ranged(row.cpu_to_relay, 1.0, 2);
+    let to_relay: fn(&Row) -> String = |row| plain(row.cpu_to_relay, 1.0, 2);
     let mut columns = vec![
         column("target", |row| row.target.clone()),
         column("tps", |row| marked(ranged(row.tps, 1.0, 0), row.cpu_s_per_1000.is_none() && row.noisy)),

@@ -42,11 +42,10 @@ pub fn table(cells: &[Vec<String>], row_class: impl Fn(usize) -> String) -> Stri
 
 /// The range of a figure is set smaller than the figure; the words stay as they are.
 fn ranges_apart(cell: &str) -> String {
-    match (cell.split_once(" ["), cell.rfind(']')) {
-        (Some((figure, rest)), Some(_)) => {
-            let (range, mark) = rest.split_once(']').unwrap_or((rest, ""));
-            format!("{figure} <small>[{range}]</small>{mark}")
+    match cell.split_once(" [") {
+        Some((figure, rest)) => {
+            format!("{figure} <small>[{rest}</small>")
         }
-        _ => cell.to_owned(),
+        None => cell.to_owned(),
     }
 }

@@ -13,7 +13,14 @@ pub fn tiles(report: &Report, sections: &[Section], palette: &Palette) -> String
         let rows = || sections.iter().filter_map(|section| section.row(target));
         let medians = rows().filter_map(|row| row.cpu_to_baseline).map(|ratio| ratio.median);
         let figure = match (target == report.baseline(), Spread::of(medians)) {
-            (false, Some(ratio)) => format!("<b>{:.2}–{:.2}×</b> its CPU", ratio.min, ratio.max),
+            (false, Some(ratio)) => {
+                format!(
+                    "<b>{:.2}–{:.2}×</b> <small>the CPU of {}</small>",
+                    ratio.min,
+                    ratio.max,
+                    escaped(report.baseline())
+                )
+            }
             _ => what_it_is(report, target),
         };
         text += &format!(
@@ -28,12 +35,13 @@ pub fn tiles(report: &Report, sections: &[Section], palette: &Palette) -> String
 }
 
 fn what_it_is(report: &Report, target: &str) -> String {
-    let words = match target {
+    match target {
         "direct" => "no pooler".to_owned(),
-        _ if target == report.baseline() => "what the others are compared with".to_owned(),
-        _ => report.programs.get(target).cloned().flatten().unwrap_or_default(),
-    };
-    escaped(&words)
+        _ if target == report.baseline() => {
+            "<b>1.00×</b> <small>what the others are compared with</small>".to_owned()
+        }
+        _ => escaped(&report.programs.get(target).cloned().flatten().unwrap_or_default()),
+    }
 }
 
 /// Like "cheaper in 5, dearer in 4, cannot tell in 2".

@@ -4,7 +4,7 @@
 use super::charts::charts;
 use super::html::{escaped, table};
 use super::palette::{AXIS, CARD, Colour, GRID, INK, Palette, hex};
-use super::{Report, overview};
+use super::{CONTROLS, Report, overview};
 use crate::summary::{self, Section, Steadiness};
 use crate::table as words;
 
@@ -25,7 +25,7 @@ pub fn page(report: &Report) -> String {
     text += &header(report, &sections);
     text += "<main>\n";
     text += &overview::tiles(report, &sections, &palette);
-    text += &overview::maps(report, &sections, &palette);
+    text += &format!("<div class=\"maps\">\n{}</div>\n", overview::maps(report, &sections, &palette));
     for family in families(&sections) {
         text += &chapter(report, &family, &palette);
     }
@@ -34,10 +34,16 @@ pub fn page(report: &Report) -> String {
     text + &format!("<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
 }
 
+/// What competes; a run without it is named after what it has.
 fn title(report: &Report) -> String {
-    let targets: Vec<_> =
-        report.targets().into_iter().filter(|target| *target != report.baseline()).collect();
-    format!("{} against {}", targets.join(", "), report.baseline())
+    let baseline = report.baseline();
+    let targets = report.targets();
+    let ours: Vec<_> =
+        targets.iter().copied().filter(|target| *target != baseline && !CONTROLS.contains(target)).collect();
+    if ours.is_empty() || !targets.contains(&baseline) {
+        return targets.join(", ");
+    }
+    format!("{} against {baseline}", ours.join(", "))
 }
 
 /// The colours as variables, and the rules that put them where plotters has drawn the light ones.
@@ -81,9 +87,18 @@ fn header(report: &Report, sections: &[Section]) -> String {
         "<header>\n<div class=\"bar\"><span class=\"brand\">howdah bench</span>\
          <button type=\"button\" id=\"theme\" aria-label=\"Light or dark\">◐</button></div>\n\
          <h1>{}</h1>\n<p class=\"where\">{}</p>\n<div class=\"verdict {class}\">\n{verdict}</div>\n</header>\n",
-        escaped(&title(report)),
+        unbroken(&title(report)),
         escaped(&place(report)),
     )
+}
+
+/// Words of which none is broken at its hyphen.
+fn unbroken(words: &str) -> String {
+    let word = |word: &str| match word.contains('-') {
+        true => format!("<span class=\"word\">{}</span>", escaped(word)),
+        false => escaped(word),
+    };
+    words.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// When, where and how often, in one line.
