@@ -44,6 +44,7 @@ pub fn setting(options: &Options, plan: &Plan, arena: &Arena, seed: u64) -> Repo
         mode: plan.mode.word().to_owned(),
         scale: options.scale,
         pool_size: options.pool_size,
+        max_connections: None,
         pinned: options.pin,
         postgres_settings: arena.postgres.as_ref().map(|_| Postgres::settings()),
         configurations,

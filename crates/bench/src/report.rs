@@ -55,6 +55,8 @@ pub struct Report {
     pub scale: u32,
     /// Server connections each pooler might open.
     pub pool_size: usize,
+    /// PostgreSQL's limit of connections, where it is set for the run.
+    pub max_connections: Option<usize>,
     /// Whether poolers had cores of their own.
     pub pinned: bool,
     /// What the throw-away PostgreSQL was set to.
@@ -131,12 +133,22 @@ pub struct Figures {
     pub tps: Option<f64>,
     /// As the client sees it.
     pub latency: Option<Latency>,
+    /// Its p99 alone, where the load tells nothing more.
+    pub latency_p99_s: Option<f64>,
+    /// Its mean.
+    pub latency_mean_s: Option<f64>,
+    /// Its standard deviation.
+    pub latency_deviation_s: Option<f64>,
+    /// What each statement of a transaction took: where clients wait.
+    pub statements: Vec<Statement>,
     /// The target's own.
     pub cpu: Option<Cpu>,
     /// Of all of it, per 1000 transactions.
     pub cpu_s_per_1000: Option<f64>,
-    /// Mean time to connect.
+    /// Mean time to connect, with a new connection per transaction.
     pub connect_mean_s: Option<f64>,
+    /// Until all clients were in, where they come once.
+    pub connect_all_s: Option<f64>,
     /// Where the load is bulk.
     pub bytes_per_second: Option<f64>,
     /// Anonymous memory a client.
@@ -151,6 +163,16 @@ pub struct Figures {
     pub errors_by_state: BTreeMap<String, u64>,
     /// The first words about it.
     pub first_error: Option<String>,
+}
+
+/// A statement of a transaction.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Statement {
+    /// Its text.
+    pub statement: String,
+    /// How long it took in the mean, its wait included.
+    pub mean_s: f64,
 }
 
 /// Percentiles in seconds.
@@ -231,7 +253,7 @@ impl Report {
         self.baseline.as_deref().unwrap_or(BASELINE)
     }
 
-    /// The targets' names, each once, in a fixed order: what has no pooler, peers, ours, as named.
+    /// The targets' names, each once, in a fixed order: what has no pooler, pgbouncer, other peers, ours.
     pub fn targets(&self) -> Vec<&str> {
         let mut targets: Vec<&str> = Vec::new();
         for step in &self.steps {
@@ -239,20 +261,25 @@ impl Report {
                 targets.push(&step.target);
             }
         }
-        targets.sort_by_key(|&target| (rank(target), target.len(), target.to_owned()));
+        // howdah-2 stands before howdah-10; others are in the order of the alphabet.
+        targets.sort_by_key(|&target| (rank(target), if is_ours(target) { target.len() } else { 0 }, target));
         targets
     }
 }
 
 /// Steps are shuffled; in a report a target has the same place every time.
 fn rank(target: &str) -> usize {
-    let ours = target.starts_with("howdah");
     let control = CONTROLS.iter().position(|&control| control == target);
-    control.unwrap_or(if ours {
+    control.unwrap_or(if is_ours(target) {
         CONTROLS.len() + 2
     } else {
         CONTROLS.len() + usize::from(target != BASELINE)
     })
+}
+
+/// Whether it is Howdah, with however many workers.
+fn is_ours(target: &str) -> bool {
+    target.starts_with("howdah")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::load::Outcome as LoadOutcome;
 use crate::plan;
-use crate::report::{CONTROLS, Figures, Latency, Outcome, RELAY, Report, Step};
+use crate::report::{CONTROLS, Figures, Latency, Outcome, RELAY, Report, Statement, Step};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -69,8 +69,16 @@ pub struct Row {
     /// 999 of 1000 are faster.
     #[serde(rename = "p99.9_s")]
     pub p999_s: Option<Spread>,
+    /// The mean.
+    pub mean_s: Option<Spread>,
+    /// The standard deviation.
+    pub deviation_s: Option<Spread>,
+    /// What each statement took, in the mean of the rounds, in the order of the transaction.
+    pub statements: Vec<Statement>,
     /// Time to connect.
     pub connect_s: Option<Spread>,
+    /// Time until all clients were in.
+    pub connect_all_s: Option<Spread>,
     /// CPU seconds per 1000 transactions.
     pub cpu_s_per_1000: Option<Spread>,
     /// Of it, in user space.
@@ -192,9 +200,13 @@ fn row(steps: &[&Step], target: &str, baseline: &str) -> Option<Row> {
         tps: spread(&|one| one.tps),
         p50_s: latency(|seen| seen.p50_s),
         p90_s: latency(|seen| seen.p90_s),
-        p99_s: latency(|seen| seen.p99_s),
+        p99_s: latency(|seen| seen.p99_s).or_else(|| spread(&|one| one.latency_p99_s)),
         p999_s: latency(|seen| seen.p999_s),
+        mean_s: spread(&|one| one.latency_mean_s),
+        deviation_s: spread(&|one| one.latency_deviation_s),
+        statements: statements(measured()),
         connect_s: spread(&|one| one.connect_mean_s),
+        connect_all_s: spread(&|one| one.connect_all_s),
         cpu_s_per_1000: spread(cpu),
         cpu_user_s_per_1000: spread(&cpu_user_s_per_1000),
         cpu_to_relay: Spread::of(paired(steps, target, RELAY, cpu)),
@@ -235,6 +247,22 @@ fn paired(steps: &[&Step], target: &str, other: &str, pick: Pick) -> Vec<f64> {
 fn cpu_user_s_per_1000(one: &Figures) -> Option<f64> {
     let cpu = one.cpu.filter(|_| one.transactions > 0)?;
     Some(cpu.user_s * 1_000.0 / one.transactions as f64)
+}
+
+fn statements<'a>(rounds: impl Iterator<Item = &'a Figures>) -> Vec<Statement> {
+    let mut sums: Vec<(Statement, u32)> = Vec::new();
+    for one in rounds.flat_map(|one| &one.statements) {
+        match sums.iter_mut().find(|(sum, _)| sum.statement == one.statement) {
+            Some((sum, rounds)) => {
+                sum.mean_s += one.mean_s;
+                *rounds += 1;
+            }
+            None => sums.push((one.clone(), 1)),
+        }
+    }
+    sums.into_iter()
+        .map(|(sum, rounds)| Statement { mean_s: sum.mean_s / f64::from(rounds), ..sum })
+        .collect()
 }
 
 fn figures(outcome: &Outcome) -> Option<&Figures> {

@@ -1,6 +1,6 @@
 //! The report as words: the cells that every form of it shares, and their lines for a terminal.
 
-use crate::report::{RELAY, Report};
+use crate::report::{RELAY, Report, Statement};
 use crate::summary::{self, Row, Section, Spread, Verdict};
 
 /// Lines longer than this are folded: a terminal would break them in the middle of a figure.
@@ -49,7 +49,23 @@ pub fn remarks(section: &Section) -> Vec<String> {
             (false, false) => Some(format!("{}: {counts}; first: {words}", row.target)),
         }
     };
-    section.rows.iter().filter_map(remark).collect()
+    section.rows.iter().flat_map(|row| [remark(row), waits(row)]).flatten().collect()
+}
+
+/// Where the clients of a transaction of many statements wait.
+fn waits(row: &Row) -> Option<String> {
+    const SHOWN: usize = 3;
+    let mut slowest = row.statements.clone();
+    slowest.sort_by(|one, two| two.mean_s.total_cmp(&one.mean_s));
+    let words = |one: &Statement| {
+        let text: String = one.statement.chars().take(40).collect();
+        format!("{text} {:.1} ms", one.mean_s * 1e3)
+    };
+    let slowest: Vec<_> = slowest.iter().take(SHOWN).map(words).collect();
+    let deviation = row.deviation_s.map_or(String::new(), |spread| {
+        format!("; latency's standard deviation {:.1} ms", spread.median * 1e3)
+    });
+    (!slowest.is_empty()).then(|| format!("{}: waits most at {}{deviation}", row.target, slowest.join(", ")))
 }
 
 /// What the machine allows to be said, in sentences.
@@ -88,7 +104,10 @@ fn columns(baseline: &str) -> Vec<Column> {
         column("p90 ms", |row| plain(row.p90_s, 1e3, 3)),
         column("p99 ms", |row| plain(row.p99_s, 1e3, 3)),
         column("p99.9 ms", |row| plain(row.p999_s, 1e3, 3)),
+        // Percentiles say more; a load that has none has a mean perhaps.
+        column("mean ms", |row| plain(row.mean_s.filter(|_| row.p50_s.is_none()), 1e3, 3)),
         column("connect ms", |row| plain(row.connect_s, 1e3, 3)),
+        column("all in ms", |row| plain(row.connect_all_s, 1e3, 1)),
         column("MB/s", |row| ranged(row.bytes_per_second, 1e-6, 0)),
         column("CPU s/1000", |row| {
             marked(ranged(row.cpu_s_per_1000, 1.0, 4), row.cpu_s_per_1000.is_some() && row.noisy)

@@ -26,6 +26,9 @@ pub fn warnings(before: &Report, after: &Report) -> Vec<String> {
     differ("pgbench's mode", before.mode.clone(), after.mode.clone());
     differ("pgbench's scale", before.scale.to_string(), after.scale.to_string());
     differ("pool size", before.pool_size.to_string(), after.pool_size.to_string());
+    let limit =
+        |report: &Report| report.max_connections.map_or("as set".to_owned(), |limit| limit.to_string());
+    differ("max_connections", limit(before), limit(after));
     differ("pinned to cores", before.pinned.to_string(), after.pinned.to_string());
     let settings = |report: &Report| report.postgres_settings.clone().unwrap_or_default().join(", ");
     differ("PostgreSQL's settings", settings(before), settings(after));

@@ -3,7 +3,7 @@
 
 use super::html::escaped;
 use super::palette::{AXIS, CARD, Colour, GRID, INK, Palette};
-use crate::summary::{Row, Section, Spread};
+use crate::summary::{NOISE_MAX, Row, Section, Spread};
 use plotters::prelude::*;
 
 mod axis;
@@ -148,7 +148,12 @@ fn points(metric: &Metric, family: &[&Section], target: &str) -> Vec<Point> {
         let Spread { median, min, max } = (metric.pick)(row)?;
         let spread =
             Spread { median: median * metric.factor, min: min * metric.factor, max: max * metric.factor };
-        Some(Point { place, clients: section.clients, spread, noisy: row.noisy })
+        Some(Point {
+            place,
+            clients: section.clients,
+            spread,
+            noisy: row.rounds > 1 && spread.width() > NOISE_MAX,
+        })
     };
     family.iter().enumerate().filter_map(point).collect()
 }

@@ -53,50 +53,78 @@ fn tally<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     words.map(|(words, count)| format!("{words} in {count}")).collect::<Vec<_>>().join(", ")
 }
 
-type Pick = fn(&Row) -> Option<Spread>;
-
-/// The ratios of all loads to the baseline.
-pub fn maps(report: &Report, sections: &[Section], palette: &Palette) -> String {
-    let baseline = escaped(report.baseline());
-    let maps: [(String, Pick, bool); 2] = [
-        (format!("CPU per transaction, {baseline} = 1"), |row| row.cpu_to_baseline, false),
-        (format!("Throughput, {baseline} = 1"), |row| row.tps_to_baseline, true),
-    ];
-    maps.iter().map(|(title, pick, more)| map(report, sections, palette, title, *pick, *more)).collect()
+/// A ratio to the baseline that is worth a map.
+struct Map {
+    title: String,
+    pick: fn(&Row) -> Option<Spread>,
+    more_is_better: bool,
 }
 
-fn map(
-    report: &Report,
-    sections: &[Section],
-    palette: &Palette,
-    title: &str,
-    pick: Pick,
-    more_is_better: bool,
-) -> String {
-    let ratio = |section: &Section, target: &str| section.row(target).and_then(pick);
-    let told = |target: &&str| {
-        *target != report.baseline() && sections.iter().any(|one| ratio(one, target).is_some())
-    };
-    let targets: Vec<_> = palette.iter().map(|(target, _)| target).filter(told).collect();
-    let shown: Vec<_> =
-        sections.iter().filter(|one| targets.iter().any(|target| ratio(one, target).is_some())).collect();
-    if shown.is_empty() {
-        return String::new();
+/// Beside one another two maps are readable up to so many targets.
+const NARROW_MAX: usize = 5;
+
+/// The ratios of all loads to the baseline.
+pub fn maps(report: &Report, families: &[Vec<&Section>], palette: &Palette) -> String {
+    let baseline = report.baseline();
+    let maps = [
+        Map {
+            title: format!("CPU per transaction, {baseline} = 1"),
+            pick: |row| row.cpu_to_baseline,
+            more_is_better: false,
+        },
+        Map {
+            title: format!("Throughput, {baseline} = 1"),
+            pick: |row| row.tps_to_baseline,
+            more_is_better: true,
+        },
+    ];
+    let wide = if palette.iter().count() > NARROW_MAX { " wide" } else { "" };
+    let text: String = maps.iter().map(|map| map.table(baseline, families, palette)).collect();
+    format!("<div class=\"maps{wide}\">\n{text}</div>\n")
+}
+
+impl Map {
+    fn ratio(&self, section: &Section, target: &str) -> Option<Spread> {
+        section.row(target).and_then(self.pick)
     }
-    let heads: String =
-        targets.iter().map(|target| format!("<th scope=\"col\">{}</th>", escaped(target))).collect();
-    let mut text = format!(
-        "<figure class=\"map\"><figcaption>{title}</figcaption>\
-         <div class=\"scroll\"><table><tr><th scope=\"col\">load</th>{heads}</tr>\n"
-    );
-    for section in shown {
-        text += &format!("<tr><th scope=\"row\">{}</th>", escaped(&section.title));
-        for target in &targets {
-            text += &cell(ratio(section, target), more_is_better);
+
+    fn table(&self, baseline: &str, families: &[Vec<&Section>], palette: &Palette) -> String {
+        let told = |target: &&str| {
+            let mut sections = families.iter().flatten();
+            *target != baseline && sections.any(|section| self.ratio(section, target).is_some())
+        };
+        let targets: Vec<_> = palette.iter().map(|(target, _)| target).filter(told).collect();
+        let rows: String = families.iter().map(|family| self.rows(family, &targets)).collect();
+        if rows.is_empty() {
+            return String::new();
         }
-        text += "</tr>\n";
+        let head = |target: &&str| format!("<th scope=\"col\">{}</th>", escaped(target));
+        let heads: String = targets.iter().map(head).collect();
+        format!(
+            "<figure class=\"map\"><figcaption>{} <small>blue: better, red: worse, hatched: the rounds do not agree</small>\
+             </figcaption>\n<div class=\"scroll\"><table><tr><th scope=\"col\">clients</th>{heads}</tr>\n{rows}</table></div>\
+             </figure>\n",
+            escaped(&self.title)
+        )
     }
-    text + "</table></div></figure>\n"
+
+    fn rows(&self, family: &[&Section], targets: &[&str]) -> String {
+        let told = |section: &&&Section| targets.iter().any(|target| self.ratio(section, target).is_some());
+        let row = |section: &&Section| {
+            let cells: String =
+                targets.iter().map(|target| cell(self.ratio(section, target), self.more_is_better)).collect();
+            format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", section.clients)
+        };
+        let rows: String = family.iter().filter(told).map(row).collect();
+        match family.first() {
+            Some(first) if !rows.is_empty() => format!(
+                "<tr class=\"family\"><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>\n{rows}",
+                targets.len() + 1,
+                escaped(&first.family())
+            ),
+            _ => String::new(),
+        }
+    }
 }
 
 /// The colour says which way and how far, the hatching that the rounds do not agree which way.

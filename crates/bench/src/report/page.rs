@@ -25,9 +25,10 @@ pub fn page(report: &Report) -> String {
     text += &header(report, &sections);
     text += "<main>\n";
     text += &overview::tiles(report, &sections, &palette);
-    text += &format!("<div class=\"maps\">\n{}</div>\n", overview::maps(report, &sections, &palette));
-    for family in families(&sections) {
-        text += &chapter(report, &family, &palette);
+    let families = families(&sections);
+    text += &overview::maps(report, &families, &palette);
+    for family in &families {
+        text += &chapter(report, family, &palette);
     }
     text += &how_to_repeat(report);
     text += "</main>\n<div id=\"tip\" role=\"status\"></div>\n";

@@ -1,7 +1,7 @@
 //! Which colour a target has: the same in every chart, one for a light page and one for a dark. Charts are
 //! drawn in the light ones; the page's style sheet finds them by name and puts in what its theme wants.
 
-use super::CONTROLS;
+use super::{CONTROLS, is_ours};
 use plotters::style::RGBColor;
 
 /// A colour in both themes.
@@ -63,7 +63,7 @@ impl Palette {
         let (mut ours, mut others) = (OF_OURS.iter(), OF_OTHERS.iter().cycle());
         let colour = |&target: &&str| {
             let control = CONTROLS.iter().position(|&control| control == target);
-            let own = || target.starts_with("howdah").then(|| ours.next()).flatten();
+            let own = || is_ours(target).then(|| ours.next()).flatten();
             let found = control.and_then(|at| OF_CONTROLS.get(at)).or_else(own).or_else(|| others.next());
             (target.to_owned(), *found.unwrap_or(&INK))
         };

@@ -75,6 +75,28 @@ fn errors_stand_below_the_table_by_sqlstate() {
 }
 
 #[test]
+fn where_clients_wait_is_told_by_its_slowest_statements() {
+    let statement = |text: &str, mean_s| Statement { statement: text.to_owned(), mean_s };
+    let round = |begin| Figures {
+        statements: vec![statement("BEGIN", begin), statement("UPDATE", 0.002), statement("END", 0.001)],
+        latency_deviation_s: Some(0.0042),
+        ..cpu(1.0)
+    };
+    let text = text(&[("howdah-1", vec![round(0.04), round(0.06)])]);
+    let wanted = "howdah-1: waits most at BEGIN 50.0 ms, UPDATE 2.0 ms, END 1.0 ms; latency's standard deviation 4.2 ms";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn a_mean_is_shown_where_there_are_no_percentiles() {
+    let latency = crate::report::Latency::default();
+    let mean = Figures { latency_mean_s: Some(0.0015), latency_p99_s: Some(0.007), ..Figures::default() };
+    let alone = text(&[("relay", vec![mean.clone()])]);
+    assert!(alone.contains("mean ms") && alone.contains("1.500") && alone.contains("7.000"), "{alone}");
+    assert!(!text(&[("relay", vec![Figures { latency: Some(latency), ..mean }])]).contains("mean ms"));
+}
+
+#[test]
 fn a_wide_table_is_folded_and_names_its_targets_in_each_part() {
     let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
     let table = [row(["target", "aaaa", "bbbb", "cccc"]), row(["relay", "1", "2", "3"])];
