@@ -16,6 +16,7 @@ use crate::summary::Results;
 use crate::table;
 use crate::usage::UnixNanos;
 use std::fs;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
@@ -95,20 +96,25 @@ fn write(path: &Path, text: &str) -> Result<(), BenchError> {
     fs::write(path, text).map_err(BenchError::io(format!("writing {}", path.display())))
 }
 
+/// A reader that has seen enough of it (`| head`) is no error.
+fn say(text: &str) -> Result<(), BenchError> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(BenchError::io("writing")(error)),
+        _ => Ok(()),
+    }
+}
+
 fn play(role: &Role) -> Result<(), BenchError> {
     match role {
         Role::Compare { before, after, fail_on_regression } => {
             let comparison = compare::compare(&Report::read(before)?, &Report::read(after)?);
-            print!("{}", compare::text(&comparison));
+            say(&compare::text(&comparison))?;
             match comparison.count(compare::Verdict::Worse) {
                 worse if worse > 0 && *fail_on_regression => Err(BenchError::Regression { worse }),
                 _ => Ok(()),
             }
         }
-        Role::Html { file } => {
-            print!("{}", report::page(&Report::read(file)?));
-            Ok(())
-        }
+        Role::Html { file } => say(&report::page(&Report::read(file)?)),
         Role::ServeCanned { port, threads } => {
             canned::serve(&listen(*port)?, *threads).map_err(BenchError::io("serving canned replies"))
         }

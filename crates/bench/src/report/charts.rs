@@ -168,7 +168,7 @@ struct Drawing<'a> {
 /// Twice the size it is shown at: plotters rounds to whole units.
 const SIZE: (u32, u32) = (880, 500);
 /// The size of letters; plotters writes it divided by 1.24.
-const LETTERS: f64 = 24.0 * 1.24;
+const LETTERS: f64 = 26.0 * 1.24;
 const LINE: u32 = 4;
 const HAIR: u32 = 2;
 const MARK: i32 = 9;
@@ -216,8 +216,8 @@ impl Drawing<'_> {
         let mut plot = ChartBuilder::on(canvas)
             .margin_top(16)
             .margin_right(8)
-            .x_label_area_size(50)
-            .y_label_area_size(84)
+            .x_label_area_size(54)
+            .y_label_area_size(88)
             .build_cartesian_2d(xs, ys)?;
         let letters = ("sans-serif", LETTERS).into_font().color(&INK.drawn());
         let clients = |place: &f64| {
