@@ -1,11 +1,12 @@
 //! Two reports side by side: what changed beyond noise, load by load and target by target.
 //!
 //! Rounds that do not overlap are not enough. Of two runs of three rounds, one unchanged figure in ten has its
-//! rounds apart by chance, and machines differ from one minute to the next: of two runs of the same binaries, five
-//! rounds each, on a machine that others used as well, 6 figures of 48 had theirs apart, tails by a factor of
-//! three. So a change must also be larger than the *control*: the furthest that any two rounds of relay or direct
-//! lie apart, of both runs together, in the same figure under the same load. Their code is the same, so what they
-//! differ by is the machine's. (Of those two runs nothing is then claimed.)
+//! rounds apart by chance, and machines differ from one minute to the next: of four runs of the same binaries, five
+//! rounds each, on a machine that others used as well, every run compared with every other, 22 figures of 192 had
+//! theirs apart. So a change must also be larger than the *control*: the furthest that any two rounds of relay or
+//! direct lie apart, of both runs together, in the same figure under the same load. Their code is the same, so what
+//! they differ by is the machine's. Of those 192 figures one was then still claimed, a p99, and nearly all others
+//! were too noisy to tell: what such a machine can show.
 //!
 //! Not compared: p99.9, which rests on a few transactions a round, and the peak of memory, which rests on
 //! the order of the loads.
