@@ -50,6 +50,7 @@ pub fn setting(options: &Options, plan: &Plan, arena: &Arena, seed: u64) -> Repo
         configurations,
         baseline: options.baseline.clone(),
         notes: Vec::new(),
+        beside: None,
         steps: Vec::new(),
     }
 }

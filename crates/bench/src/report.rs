@@ -67,6 +67,8 @@ pub struct Report {
     pub baseline: Option<String>,
     /// Remarks on the run as a whole, each a line.
     pub notes: Vec<String>,
+    /// What others have published of the same experiment, as lines to stand beside ours.
+    pub beside: Option<String>,
     /// Every step in the order they were run.
     pub steps: Vec<Step>,
 }

@@ -25,6 +25,12 @@ pub fn page(report: &Report) -> String {
     text += &header(report, &sections);
     text += "<main>\n";
     text += &overview::tiles(report, &sections, &palette);
+    if let Some(beside) = &report.beside {
+        text += &format!(
+            "<section>\n<h2>Beside what was published</h2>\n<pre>{}</pre>\n</section>\n",
+            escaped(beside)
+        );
+    }
     let families = families(&sections);
     text += &overview::maps(report, &families, &palette);
     for family in &families {

@@ -24,7 +24,13 @@ fn hostile() -> Report {
     };
     let one = Figures { tps: Some(f64::MAX), cpu_s_per_1000: Some(0.0), ..Figures::default() };
     let steps = vec![step(&text, failed), step("relay", Outcome::Measured(Box::new(one)))];
-    Report { command: vec![text.clone()], notes: vec![text], steps, ..Report::default() }
+    Report {
+        command: vec![text.clone()],
+        notes: vec![text.clone()],
+        beside: Some(text),
+        steps,
+        ..Report::default()
+    }
 }
 
 /// The names of elements that are open at the end; panics at a wrong one.
