@@ -115,6 +115,12 @@ impl Row {
         (self.rounds > 1).then(|| self.cpu_s_per_1000.or(self.tps).map(|spread| spread.width()))?
     }
 
+    /// The same by whichever of the two varies more: CPU repeats well on machines whose clocks do not.
+    pub fn width_of_all(&self) -> Option<f64> {
+        let widths = [self.cpu_s_per_1000, self.tps].into_iter().flatten().map(|spread| spread.width());
+        widths.reduce(f64::max).filter(|_| self.rounds > 1)
+    }
+
     /// Whether no pooler's code is in it.
     pub fn is_control(&self) -> bool {
         CONTROLS.contains(&self.target.as_str())

@@ -94,7 +94,7 @@ pub fn machine_noise(sections: &[Section]) -> MachineNoise {
     let rows: Vec<_> = sections
         .iter()
         .flat_map(|section| section.rows.iter().map(move |row| (section, row)))
-        .filter_map(|(section, row)| Some((section, row, row.width()?)))
+        .filter_map(|(section, row)| Some((section, row, row.width_of_all()?)))
         .collect();
     let controls: Vec<_> = rows.iter().filter(|(_, row, _)| row.is_control()).collect();
     let by_controls = !controls.is_empty();

@@ -151,3 +151,13 @@ fn nothing_is_said_of_a_machine_after_two_rounds() {
     let noise = machine_noise(&sections(&report(2, vec![used(0, "relay", 1.0), used(1, "relay", 1.0)])));
     assert_eq!(noise.steadiness, Steadiness::Unknown);
 }
+
+#[test]
+fn a_steady_cpu_does_not_hide_a_throughput_that_is_not() {
+    let at = |round, tps| {
+        let one = Figures { tps: Some(tps), cpu_s_per_1000: Some(0.01), ..Figures::default() };
+        step(round, "relay", Outcome::Measured(Box::new(one)))
+    };
+    let noise = machine_noise(&sections(&report(3, vec![at(0, 100.0), at(1, 100.0), at(2, 190.0)])));
+    assert_eq!(noise.steadiness, Steadiness::Noisy);
+}
