@@ -74,6 +74,11 @@ pub enum BenchError {
         /// What it said last.
         last_words: String,
     },
+    /// Figures got worse since an earlier run, and that was to be an error.
+    Regression {
+        /// How many.
+        worse: usize,
+    },
 }
 
 impl BenchError {
@@ -122,6 +127,7 @@ impl fmt::Display for BenchError {
             Self::ProgramFailed { name, status, last_words } => {
                 write!(f, "{name} failed ({status}): {last_words}")
             }
+            Self::Regression { worse } => write!(f, "{worse} figures got worse"),
         }
     }
 }

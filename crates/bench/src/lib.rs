@@ -38,8 +38,10 @@ pub mod load;
 pub mod usage;
 pub mod watch;
 
+pub mod compare;
 pub mod json;
 pub mod progress;
+pub mod report;
 pub mod run;
 pub mod summary;
 pub mod table;

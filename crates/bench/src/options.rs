@@ -97,14 +97,36 @@ pub struct Options {
     /// Write the whole report there, too
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Roles this program plays for itself
+    /// Write the report as a page with charts there, too
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Target that ratios are to (default: pgbouncer)
+    #[arg(long, value_name = "TARGET")]
+    pub baseline: Option<String>,
+    /// What to do with reports, and roles this program plays for itself
     #[command(subcommand)]
     pub role: Option<Role>,
 }
 
-/// The programs that the benchmark starts from its own binary, so that each has its own CPU account.
+/// What is done with reports; and the programs that the benchmark starts from its own binary, so that each
+/// has its own CPU account.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Role {
+    /// Says what changed beyond noise between two reports written by --json
+    Compare {
+        /// The earlier report
+        before: PathBuf,
+        /// The later one
+        after: PathBuf,
+        /// End with status 1 if anything got worse
+        #[arg(long)]
+        fail_on_regression: bool,
+    },
+    /// Prints the page with charts of a report written by --json
+    Html {
+        /// The report
+        file: PathBuf,
+    },
     /// Answers every query with the same row
     #[command(hide = true)]
     ServeCanned {
@@ -177,6 +199,12 @@ impl Options {
     pub fn stages(&self) -> Result<Vec<Stage>, BenchError> {
         self.check_numbers()?;
         let targets = self.targets()?;
+        if let Some(baseline) = &self.baseline
+            && !targets.iter().any(|target| target.to_string() == *baseline)
+        {
+            let words = format!("--baseline {baseline} is none of the targets of this run");
+            return Err(BenchError::Options(words));
+        }
         let (rounds, seconds) = match self.scenario {
             Some(_) => (3, 5),
             None if self.quick => (3, 1),

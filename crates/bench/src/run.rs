@@ -2,6 +2,7 @@
 
 use crate::arena::{self, Arena, Checked};
 use crate::canned;
+use crate::compare;
 use crate::error::BenchError;
 use crate::host::Stop;
 use crate::json;
@@ -10,13 +11,14 @@ use crate::options::{Options, Role};
 use crate::plan::{Plan, Step};
 use crate::progress::{Progress, minutes};
 use crate::relay::{self, Route};
+use crate::report::{self, Report};
 use crate::scenario::{Stage, beside};
-use crate::summary::{self, Results};
+use crate::summary::Results;
 use crate::table;
 use crate::target::launch::Binaries;
 use crate::usage::UnixNanos;
-use serde_json::Value;
 use std::fs;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, ToSocketAddrs};
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ pub enum Called {
 pub fn run(options: &Options, called: Called) -> Result<(), BenchError> {
     match &options.role {
         Some(role) => play(role),
-        None => compare(options, called),
+        None => measure(options, called),
     }
 }
 
@@ -50,7 +52,7 @@ pub fn main(options: &Options, called: Called) -> ExitCode {
     }
 }
 
-fn compare(options: &Options, called: Called) -> Result<(), BenchError> {
+fn measure(options: &Options, called: Called) -> Result<(), BenchError> {
     let binaries = arena::binaries(options, called)?;
     let mut stages = options.stages()?;
     if options.only.is_empty() {
@@ -60,7 +62,7 @@ fn compare(options: &Options, called: Called) -> Result<(), BenchError> {
     for stage in &stages {
         checked.push(Checked::check(options, stage, &binaries)?);
     }
-    if let Some(path) = &options.json {
+    for path in options.json.iter().chain(&options.html) {
         // Better refused now than at the end; what is there already stays until then.
         let opened = fs::OpenOptions::new().append(true).create(true).open(path);
         opened.map_err(BenchError::io(format!("writing {}", path.display())))?;
@@ -92,20 +94,23 @@ fn compare(options: &Options, called: Called) -> Result<(), BenchError> {
         progress.clear();
         ran?;
     }
-    finish(options, &whole, setting.unwrap_or_default(), &results)
+    match setting {
+        Some(report) => finish(options, &whole, report, &results),
+        None => Ok(()),
+    }
 }
 
 /// Says what came out.
-fn finish(options: &Options, plan: &Plan, setting: Value, results: &Results) -> Result<(), BenchError> {
-    let sections = summary::sections(plan, results);
-    print!("{}", table::report(plan, &sections));
-    let mut report = json::report(setting, &sections, results);
-    if let Some(scenario) = options.scenario {
-        print!("{}", beside::text(scenario, plan, results));
-        report["scenario"] = beside::value(scenario);
+fn finish(options: &Options, plan: &Plan, mut report: Report, results: &Results) -> Result<(), BenchError> {
+    report.steps = json::steps(results);
+    report.beside = options.scenario.map(|scenario| beside::text(scenario, plan, results));
+    say(&table::report(&report))?;
+    say(report.beside.as_deref().unwrap_or_default())?;
+    if let Some(path) = &options.json {
+        write(path, &report.to_json())?;
     }
-    match &options.json {
-        Some(path) => write(path, &format!("{report:#}\n")),
+    match &options.html {
+        Some(path) => write(path, &report::page(&report)),
         None => Ok(()),
     }
 }
@@ -154,8 +159,25 @@ fn write(path: &Path, text: &str) -> Result<(), BenchError> {
     fs::write(path, text).map_err(BenchError::io(format!("writing {}", path.display())))
 }
 
+/// A reader that has seen enough of it (`| head`) is no error.
+fn say(text: &str) -> Result<(), BenchError> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(BenchError::io("writing")(error)),
+        _ => Ok(()),
+    }
+}
+
 fn play(role: &Role) -> Result<(), BenchError> {
     match role {
+        Role::Compare { before, after, fail_on_regression } => {
+            let comparison = compare::compare(&Report::read(before)?, &Report::read(after)?);
+            say(&compare::text(&comparison))?;
+            match comparison.count(compare::Verdict::Worse) {
+                worse if worse > 0 && *fail_on_regression => Err(BenchError::Regression { worse }),
+                _ => Ok(()),
+            }
+        }
+        Role::Html { file } => say(&report::page(&Report::read(file)?)),
         Role::ServeCanned { port, threads } => {
             canned::serve(&listen(*port)?, *threads).map_err(BenchError::io("serving canned replies"))
         }
