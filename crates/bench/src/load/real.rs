@@ -31,8 +31,16 @@ fn orders(load: Load, seconds: u32) -> Option<Orders> {
         amount: Amount::Seconds(seconds),
         threads: few,
     };
+    // pgbench prepares while its whole thread waits. Where its other clients hold all servers in transactions that
+    // only this thread could end, that is for ever; so each client has a thread of its own.
+    let threads_for = |script, mode| {
+        let may_lock_itself = script == Script::TpcB && mode == Mode::Prepared;
+        if may_lock_itself { load.clients() } else { few }
+    };
     Some(match load {
-        Load::Pgbench { script, mode, .. } => Orders { script, mode, ..usual },
+        Load::Pgbench { script, mode, .. } => {
+            Orders { script, mode, threads: threads_for(script, mode), ..usual }
+        }
         Load::Connect { clients, script, mode, login } => {
             // A thread of pgbench waits for each of its logins, so as many log in at once as it has threads. The
             // published TPC-B with -C had one.
@@ -40,7 +48,10 @@ fn orders(load: Load, seconds: u32) -> Option<Orders> {
             Orders { script, mode, login, reconnect: true, threads, ..usual }
         }
         Load::Burst { each, .. } => Orders { amount: Amount::Each(each), threads: 20, ..usual },
-        Load::Walled { .. } => Orders { script: Script::TpcB, mode: Mode::Prepared, ..usual },
+        Load::Walled { .. } => {
+            let (script, mode) = (Script::TpcB, Mode::Prepared);
+            Orders { script, mode, threads: threads_for(script, mode), ..usual }
+        }
         _ => return None,
     })
 }
@@ -126,3 +137,6 @@ pub fn sysbench(arena: &mut Arena, plan: &Plan, step: Step, script: Oltp) -> Res
     };
     Ok(measured.outcome())
 }
+
+#[cfg(test)]
+mod tests;
