@@ -45,8 +45,8 @@ const LAYERS: [Layer; 20] = [
     layer(3, "baton", &[], &["loom", "parking_lot"]),
     layer(3, "shell", SHELL_OURS, SHELL_OUTSIDE),
     // 4: programs
-    layer(4, "howdah", &["model", "settings", "shell"], &["clap"]),
-    layer(4, "bench", &["model", "wire"], &["clap", "libc", "mio", "serde_json", "tokio"]),
+    layer(4, "howdah", &["bench", "model", "settings", "shell"], &["clap"]),
+    layer(4, "bench", &["auth", "model", "wire"], BENCH_OUTSIDE),
     layer(4, "sim", SHELL_OURS, &[]),
     layer(4, "fuzz", PURE, &[]),
     layer(4, "testkit", &[], &["libc", "postgres-protocol", "rcgen", "rustls", "sha2"]),
@@ -75,6 +75,7 @@ const SHELL_OUTSIDE: &[&str] = &[
     "tracing",
     "x509-parser",
 ];
+const BENCH_OUTSIDE: &[&str] = &["clap", "jiff", "libc", "mio", "plotters", "serde", "serde_json", "tokio"];
 const AUTH: &[&str] = &["base64", "hmac", "md-5", "pbkdf2", "sha2", "stringprep", "subtle", "zeroize"];
 
 /// What tests may use in any crate.

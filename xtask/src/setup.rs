@@ -21,20 +21,25 @@ pub fn run() -> Result<(), String> {
             return Err(format!("PostgreSQL {} is not in {}", version.number(), programs.display()));
         }
     }
-    say("PostgreSQL 15 and 18, their client programs, pgbouncer and a C compiler are there");
+    say("PostgreSQL 15 and 18, their client programs, the peers of the benchmark and a C compiler are there");
     Ok(())
 }
 
 /// A Debian package, and how to see that it is not needed any more.
 type Need = (&'static str, fn() -> bool);
 
-fn needed() -> [Need; 7] {
+fn needed() -> [Need; 11] {
     [
         ("gcc", || on_path("cc")),
         ("libc6-dev", || Path::new("/usr/include/stdlib.h").exists()),
         ("postgresql-15", || Path::new("/usr/lib/postgresql/15/bin/pgbench").exists()),
         ("postgresql-client-15", || Path::new("/usr/lib/postgresql/15/bin/psql").exists()),
+        // What the benchmark compares with, and what it puts load on with.
         ("pgbouncer", || Path::new("/usr/sbin/pgbouncer").exists()),
+        ("haproxy", || Path::new("/usr/sbin/haproxy").exists()),
+        ("pgpool2", || Path::new("/usr/sbin/pgpool").exists()),
+        ("sysbench", || on_path("sysbench")),
+        ("openssl", || on_path("openssl")),
         ("python3", || on_path("python3")),
         ("python3-pip", || has_pip() || packaged_server_is_there()),
     ]

@@ -25,6 +25,13 @@ pub enum BenchError {
         /// The hard limit.
         allowed: u64,
     },
+    /// Nothing answers where something should run already.
+    Unreachable {
+        /// What was looked for.
+        name: String,
+        /// What happened.
+        why: String,
+    },
     /// Stopped by a signal.
     Interrupted,
     /// The system refused something.
@@ -56,7 +63,7 @@ pub enum BenchError {
     Options(String),
     /// A port that was asked for is taken.
     PortInUse(u16),
-    /// The throw-away PostgreSQL refused what prepares the run.
+    /// PostgreSQL refused what prepares the run.
     PostgreSql(crate::session::Failure),
     /// A program that prepares the run failed.
     ProgramFailed {
@@ -66,6 +73,11 @@ pub enum BenchError {
         status: ExitStatus,
         /// What it said last.
         last_words: String,
+    },
+    /// Figures got worse since an earlier run, and that was to be an error.
+    Regression {
+        /// How many.
+        worse: usize,
     },
 }
 
@@ -79,7 +91,8 @@ impl BenchError {
     /// 2 for what the user can put right on the command line, 130 for a signal, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
-            BenchError::Options(_) | BenchError::MissingProgram { .. } | BenchError::PortInUse(_) => 2,
+            BenchError::Options(_) | BenchError::Descriptors { .. } | BenchError::MissingProgram { .. } => 2,
+            BenchError::PortInUse(_) | BenchError::Unreachable { .. } => 2,
             BenchError::Interrupted => 130,
             _ => 1,
         }
@@ -97,6 +110,7 @@ impl fmt::Display for BenchError {
                 "this plan needs about {needed} open files a process and the hard limit is {allowed}; \
                  raise it (ulimit -Hn) or ask for fewer --idle-clients or --clients"
             ),
+            Self::Unreachable { name, why } => write!(f, "{name} cannot be used: {why}"),
             Self::Interrupted => write!(f, "stopped by a signal"),
             Self::Io { doing, source } => write!(f, "{doing}: {source}"),
             Self::MissingProgram { name, path, remedy } => {
@@ -109,10 +123,11 @@ impl fmt::Display for BenchError {
             Self::PortInUse(port) => {
                 write!(f, "port {port} is in use; choose another --base-port, or none to take free ones")
             }
-            Self::PostgreSql(failure) => write!(f, "the throw-away PostgreSQL: {failure}"),
+            Self::PostgreSql(failure) => write!(f, "PostgreSQL: {failure}"),
             Self::ProgramFailed { name, status, last_words } => {
                 write!(f, "{name} failed ({status}): {last_words}")
             }
+            Self::Regression { worse } => write!(f, "{worse} figures got worse"),
         }
     }
 }

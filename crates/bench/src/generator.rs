@@ -7,6 +7,7 @@
 use crate::histogram::Histogram;
 use crate::host::Stop;
 use crate::protocol::{self, Reply, ReplyScanner, TERMINATE};
+pub use crate::trouble::Trouble;
 use crate::usage::UnixNanos;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
@@ -47,29 +48,6 @@ pub struct Tally {
     pub from: UnixNanos,
     /// Its end.
     pub until: UnixNanos,
-}
-
-/// What went wrong, counted, with the first words about it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trouble {
-    /// How often.
-    pub count: u64,
-    /// The first time's text.
-    pub first: Option<String>,
-}
-
-impl Trouble {
-    /// Counts one more.
-    pub fn add(&mut self, text: impl FnOnce() -> String) {
-        self.count += 1;
-        self.first.get_or_insert_with(text);
-    }
-
-    /// Counts all of another.
-    pub fn merge(&mut self, other: Trouble) {
-        self.count += other.count;
-        self.first = self.first.take().or(other.first);
-    }
 }
 
 /// Clients that are logged in.

@@ -28,11 +28,13 @@ pub struct Histogram {
     buckets: Vec<u32>,
     count: u64,
     max: Duration,
+    sum: f64,
+    squares: f64,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { buckets: vec![0; BUCKETS], count: 0, max: Duration::ZERO }
+        Histogram { buckets: vec![0; BUCKETS], count: 0, max: Duration::ZERO, sum: 0.0, squares: 0.0 }
     }
 }
 
@@ -43,6 +45,8 @@ impl Histogram {
         self.buckets[bucket(nanos)] += 1;
         self.count += 1;
         self.max = self.max.max(duration);
+        self.sum += duration.as_secs_f64();
+        self.squares += duration.as_secs_f64().powi(2);
     }
 
     /// Counts all of another.
@@ -52,11 +56,25 @@ impl Histogram {
         }
         self.count += other.count;
         self.max = self.max.max(other.max);
+        self.sum += other.sum;
+        self.squares += other.squares;
     }
 
     /// How many were counted.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The mean, if anything was counted.
+    pub fn mean(&self) -> Option<Duration> {
+        (self.count > 0).then(|| Duration::from_secs_f64(self.sum / self.count as f64))
+    }
+
+    /// The standard deviation, if anything was counted.
+    pub fn deviation(&self) -> Option<Duration> {
+        let mean = self.mean()?.as_secs_f64();
+        let variance = self.squares / self.count as f64 - mean.powi(2);
+        Some(Duration::from_secs_f64(variance.max(0.0).sqrt()))
     }
 
     /// Its percentiles, if anything was counted.

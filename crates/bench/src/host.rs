@@ -113,6 +113,30 @@ impl Scratch {
         Ok(path)
     }
 
+    /// A directory in it that belongs to `account`, empty even if there was one.
+    pub fn fresh_directory(&self, name: &str, account: Option<Account>) -> Result<PathBuf, BenchError> {
+        // There is none the first time.
+        let _ = fs::remove_dir_all(self.path.join(name));
+        self.directory(name, account)
+    }
+
+    /// A file in it that only `account` may read.
+    pub fn secret(&self, name: &str, content: &str, account: Option<Account>) -> Result<PathBuf, BenchError> {
+        let path = self.file(name, content)?;
+        self.keep_secret(&path, account)?;
+        Ok(path)
+    }
+
+    /// Lets only `account` read a file.
+    pub fn keep_secret(&self, path: &Path, account: Option<Account>) -> Result<(), BenchError> {
+        let doing = || BenchError::io(format!("closing {}", path.display()));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(doing())?;
+        match account {
+            Some(Account { uid, gid }) => chown(path, Some(uid), Some(gid)).map_err(doing()),
+            None => Ok(()),
+        }
+    }
+
     /// A file in it that everyone may read.
     pub fn file(&self, name: &str, content: &str) -> Result<PathBuf, BenchError> {
         let path = self.path.join(name);
@@ -180,19 +204,24 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
-/// Sees to it that this process and its children may open `needed` files.
-pub fn allow_files(needed: u64) -> Result<(), BenchError> {
+/// Sees to it that this process and its children may open `needed` files, and more if there are more; says how
+/// many.
+pub fn allow_files(needed: u64) -> Result<u64, BenchError> {
     let limits =
         fs::read_to_string("/proc/self/limits").map_err(BenchError::io("reading /proc/self/limits"))?;
-    let Some((soft, hard)) = open_files(&limits) else { return Ok(()) };
+    let Some((soft, hard)) = open_files(&limits) else { return Ok(u64::MAX) };
     if hard < needed {
         return Err(BenchError::Descriptors { needed, allowed: hard });
     }
-    if soft >= needed {
-        return Ok(());
+    if soft == hard {
+        return Ok(hard);
     }
     let pid = std::process::id().to_string();
-    run_quietly(Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={hard}:{hard}")]), "prlimit")
+    run_quietly(
+        Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={hard}:{hard}")]),
+        "prlimit",
+    )?;
+    Ok(hard)
 }
 
 fn open_files(limits: &str) -> Option<(u64, u64)> {

@@ -10,9 +10,13 @@
 // Tier 4: it starts processes, measures time and opens sockets.
 #![allow(clippy::disallowed_methods)]
 
+pub mod access;
 pub mod error;
 pub mod options;
 pub mod plan;
+pub mod scenario;
+pub mod secret;
+pub mod setup;
 
 pub mod arena;
 pub mod host;
@@ -27,13 +31,17 @@ pub mod pgbench;
 pub mod protocol;
 pub mod relay;
 pub mod session;
+pub mod sysbench;
+pub mod trouble;
 
 pub mod load;
 pub mod usage;
 pub mod watch;
 
+pub mod compare;
 pub mod json;
 pub mod progress;
+pub mod report;
 pub mod run;
 pub mod summary;
 pub mod table;

@@ -1,16 +1,18 @@
 //! One step: a target under a load, and what is to be said of it.
 
-use crate::arena::Arena;
+mod bulk;
+mod own;
+mod real;
+
+use crate::arena::{Arena, FILES_SPARE};
 use crate::error::BenchError;
-use crate::generator::{self, Door, Swarm, Trouble, Window};
-use crate::histogram::Percentiles;
-use crate::host;
-use crate::pgbench::Pgbench;
+use crate::generator::Trouble;
+use crate::histogram::{Histogram, Percentiles};
 use crate::plan::{Load, Plan, Step};
-use crate::postgres::{CONNECTIONS_MAX, DATABASE};
-use crate::target::{CANNED_DATABASE, Kind, Target};
-use crate::usage::{self, Cpu};
+use crate::target::{Kind, Target};
+use crate::usage::Cpu;
 use crate::watch::{Watch, Watched, servers_of};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// What one step gave.
@@ -33,18 +35,32 @@ pub struct Measurement {
     pub tps: Option<f64>,
     /// As the client sees it.
     pub latency: Option<Percentiles>,
+    /// Its p99 alone, where a load tells nothing more.
+    pub latency_p99: Option<Duration>,
+    /// Its mean.
+    pub latency_mean: Option<Duration>,
+    /// Its standard deviation.
+    pub latency_deviation: Option<Duration>,
+    /// Mean time of each statement of the transaction: where clients wait.
+    pub statements: Vec<(String, Duration)>,
     /// The target's own, for those transactions.
     pub cpu: Option<Cpu>,
     /// The most memory the target held.
     pub rss_peak_kib: Option<u64>,
     /// The most connections PostgreSQL saw of it.
     pub servers_max: Option<u32>,
-    /// Mean time to connect.
+    /// Mean time to connect, with a new connection per transaction.
     pub connect_mean: Option<Duration>,
+    /// Until all clients were in, where they come once.
+    pub connect_all: Option<Duration>,
     /// Anonymous memory a client.
     pub bytes_per_client: Option<f64>,
+    /// Where a load is about bulk.
+    pub bytes_per_second: Option<f64>,
     /// What went wrong.
     pub trouble: Trouble,
+    /// The same by SQLSTATE, or by a word where none was told.
+    pub errors_by_state: BTreeMap<String, u64>,
 }
 
 impl Measurement {
@@ -61,169 +77,104 @@ impl Measurement {
     fn per_1000(&self, cpu: Duration) -> Option<f64> {
         (self.transactions > 0).then(|| cpu.as_secs_f64() * 1_000.0 / self.transactions as f64)
     }
-}
 
-const WARM_UP: Duration = Duration::from_millis(300);
-const QUERY: &str = "SELECT abalance FROM pgbench_accounts WHERE aid = 4711;";
+    /// With what a histogram tells.
+    fn timed(mut self, latencies: &Histogram) -> Measurement {
+        self.transactions = latencies.count();
+        self.latency = latencies.percentiles();
+        self.latency_mean = latencies.mean();
+        self.latency_deviation = latencies.deviation();
+        self
+    }
+
+    /// A result; without a transaction it is none.
+    fn outcome(mut self) -> Outcome {
+        if self.transactions == 0 {
+            return Outcome::Failed(self.trouble.first.unwrap_or_else(|| "no transaction ended".to_owned()));
+        }
+        self.errors_by_state = self.trouble.by_state.clone();
+        Outcome::Measured(Box::new(self))
+    }
+}
 
 /// Runs one step.
 pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> Result<Outcome, BenchError> {
     arena.stop.check()?;
     arena.check_servers()?;
+    if let Some(why) = beyond(arena, step) {
+        return Ok(Outcome::LeftOut(why));
+    }
     if let Load::Memory { clients } = step.load {
-        return memory(arena, step.target, clients);
+        return own::memory(arena, step.target, clients);
     }
-    if step.load.needs_postgres() && step.target.is_one_to_one() && step.load.clients() >= CONNECTIONS_MAX {
-        return Ok(Outcome::LeftOut(format!(
-            "needs a server connection a client, max_connections={CONNECTIONS_MAX}"
-        )));
+    let for_the_step = arena.is_short_lived(step.target);
+    if for_the_step && let Err(error) = arena.start_for_step(step) {
+        arena.stop.check()?;
+        return Ok(Outcome::Failed(error.to_string()));
     }
-    let pid = match arena.target(step.target).map(|target| (target.check_alive(), target.pid())) {
-        Some((Ok(()), pid)) => pid,
-        Some((Err(why), _)) => return Ok(Outcome::Failed(why)),
+    match arena.target(step.target).map(Target::check_alive) {
+        Some(Ok(())) => {}
+        Some(Err(why)) => return Ok(Outcome::Failed(why)),
         None => return Ok(Outcome::LeftOut("it is not running".to_owned())),
-    };
+    }
     let outcome = match step.load {
-        Load::Pgbench { clients } => pgbench(arena, plan, step.target, pid, (clients, false))?,
-        Load::Connect { clients } => pgbench(arena, plan, step.target, pid, (clients, true))?,
-        Load::Canned { clients } => canned(arena, plan, step.target, pid, (clients, load_threads))?,
-        Load::Memory { .. } => return memory(arena, step.target, step.load.clients()),
+        Load::Pgbench { .. } | Load::Connect { .. } | Load::Burst { .. } | Load::Walled { .. } => {
+            real::pgbench(arena, plan, step)
+        }
+        Load::Sysbench { script, .. } => real::sysbench(arena, plan, step, script),
+        Load::Copy { direction } => bulk::copy(arena, plan, step.target, direction),
+        Load::Crowd { .. } | Load::Canned { .. } => own::closed_loop(arena, plan, step, load_threads),
+        Load::Memory { clients } => own::memory(arena, step.target, clients),
     };
+    if for_the_step {
+        arena.stop_target(step.target);
+    }
+    if step.load.needs_postgres() && (step.target.is_one_to_one() || for_the_step) {
+        await_servers_gone(arena, &step.target.role())?;
+    }
     // A step that was cut short by a signal is no result.
     arena.stop.check()?;
-    Ok(outcome)
+    outcome
 }
 
-fn pgbench(
-    arena: &mut Arena,
-    plan: &Plan,
-    kind: Kind,
-    pid: Option<u32>,
-    (clients, reconnect): (usize, bool),
-) -> Result<Outcome, BenchError> {
-    let role = kind.role();
-    let Some(address) = arena.target(kind).and_then(|target| target.postgres()) else {
-        return Ok(Outcome::LeftOut("PostgreSQL is not behind it".to_owned()));
+/// Why a step is not worth its time: what it would show is known. A scenario shows it all the same.
+fn beyond(arena: &Arena, step: Step) -> Option<String> {
+    let (clients, wall) = (step.load.clients(), arena.setup.connections_max);
+    let files = 2 * clients as u64 + FILES_SPARE;
+    if step.target.has_two_sockets_a_client() && files > arena.files_max {
+        return Some(format!("needs two open files a client, and the limit is {}", arena.files_max));
+    }
+    if arena.shows_walls || !step.load.needs_postgres() {
+        return None;
+    }
+    if step.target.is_one_to_one() && clients >= wall {
+        return Some(format!("needs a server connection a client, max_connections={wall}"));
+    }
+    let children = arena.setup.pgpool_children(clients);
+    (step.target == Kind::Pgpool2 && clients > children).then(|| {
+        format!("serves a client a child, and max_connections={wall} has room for {children} children")
+    })
+}
+
+/// The watch over a target under a load.
+fn watch(arena: &mut Arena, kind: Kind, with_servers: bool) -> Result<Watch, BenchError> {
+    let (pid, role) = match arena.target(kind) {
+        Some(target) => (target.pid(), target.postgres().map(|access| access.user.clone())),
+        None => (None, None),
     };
-    let session = arena.postgres.as_ref().map(|postgres| postgres.session(DATABASE)).transpose()?;
-    let watch = Watch::begin(Watched { pid, servers: session.map(|session| (session, role.clone())) });
-    let ran = Pgbench {
-        programs: &arena.programs,
-        logs: arena.scratch.path().join("pgbench"),
-        cores: arena.cores_for_load(),
-        port: address.port(),
-        role: &role,
-        clients,
-        threads: (host::cores() / 2).clamp(1, 4),
-        seconds: plan.seconds,
-        mode: plan.mode,
-        reconnect,
-    }
-    .run(&arena.stop);
-    let seen = watch.end();
-    let run = ran?;
-    if kind.is_one_to_one() {
-        await_servers_gone(arena, &role)?;
-    }
-    if run.latencies.count() == 0 {
-        return Ok(Outcome::Failed(run.trouble.first.unwrap_or_else(|| "no transaction ended".to_owned())));
-    }
-    Ok(Outcome::Measured(Box::new(Measurement {
-        transactions: run.latencies.count(),
-        tps: run.tps,
-        latency: run.latencies.percentiles(),
-        cpu: run.window.and_then(|(from, until)| seen.cpu_between(from, until)),
-        rss_peak_kib: seen.rss_peak_kib,
-        servers_max: seen.servers_max,
-        connect_mean: run.connect_mean,
-        bytes_per_client: None,
-        trouble: run.trouble,
-    })))
+    let postgres = arena.postgres.as_ref().filter(|_| with_servers);
+    let session = postgres.map(|postgres| postgres.session()).transpose()?;
+    Ok(Watch::begin(Watched { pid, servers: session.zip(role) }))
 }
 
 /// PostgreSQL ends its sessions a little after their clients; the next step must not run into its limit.
 fn await_servers_gone(arena: &Arena, role: &str) -> Result<(), BenchError> {
     let Some(postgres) = &arena.postgres else { return Ok(()) };
-    let mut session = postgres.session(DATABASE)?;
+    let mut session = postgres.session()?;
     let until = Instant::now() + Duration::from_secs(10);
     while servers_of(&mut session, role).is_some_and(|count| count > 0) && Instant::now() < until {
         arena.stop.check()?;
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
-}
-
-fn door(target: &Target) -> Door {
-    Door {
-        address: target.canned(),
-        user: target.kind.role(),
-        database: CANNED_DATABASE.to_owned(),
-        sql: QUERY.to_owned(),
-    }
-}
-
-fn canned(
-    arena: &mut Arena,
-    plan: &Plan,
-    kind: Kind,
-    pid: Option<u32>,
-    (clients, threads): (usize, usize),
-) -> Result<Outcome, BenchError> {
-    let stop = arena.stop.clone();
-    let Some(door) = arena.target(kind).map(|target| door(target)) else {
-        return Ok(Outcome::LeftOut("it is not running".to_owned()));
-    };
-    let window = Window { warm_up: WARM_UP, measured: Duration::from_secs(plan.seconds.into()) };
-    let watch = Watch::begin(Watched { pid, servers: None });
-    let ran = generator::closed_loop(&door, clients, threads, window, &stop);
-    let seen = watch.end();
-    let tally = ran.map_err(BenchError::io("generating load"))?;
-    let transactions = tally.latencies.count();
-    if transactions == 0 {
-        return Ok(Outcome::Failed(tally.trouble.first.unwrap_or_else(|| "no transaction ended".to_owned())));
-    }
-    Ok(Outcome::Measured(Box::new(Measurement {
-        transactions,
-        tps: Some(transactions as f64 / window.measured.as_secs_f64()),
-        latency: tally.latencies.percentiles(),
-        cpu: seen.cpu_between(tally.from, tally.until),
-        rss_peak_kib: seen.rss_peak_kib,
-        trouble: tally.trouble,
-        ..Measurement::default()
-    })))
-}
-
-/// On a process of its own: what an earlier load left allocated would hide what idle clients cost.
-fn memory(arena: &mut Arena, kind: Kind, clients: usize) -> Result<Outcome, BenchError> {
-    const LIMIT: Duration = Duration::from_secs(120);
-    let target = arena.start_target(kind, &format!("{kind}-memory"))?;
-    let Some(pid) = target.pid() else {
-        return Ok(Outcome::LeftOut("it has no process".to_owned()));
-    };
-    let (door, stop) = (door(&target), arena.stop.clone());
-    let doing = || BenchError::io("opening idle clients");
-    // Warm: pools, buffers and threads that do not belong to any one client are there already.
-    let warm = |clients: usize| -> Result<Swarm, BenchError> {
-        let mut swarm = Swarm::log_in(&door, clients, LIMIT, &stop).map_err(doing())?;
-        swarm.ask_once(LIMIT, &stop).map_err(doing())?;
-        stop.check()?;
-        Ok(swarm)
-    };
-    drop(warm(arena.launch.pool_size)?);
-    let before = usage::anonymous_kib(pid);
-    let mut swarm = warm(clients)?;
-    let after = usage::anonymous_kib(pid);
-    let trouble = swarm.take_trouble();
-    let logged_in = swarm.logged_in();
-    if logged_in == 0 {
-        return Ok(Outcome::Failed(trouble.first.unwrap_or_else(|| "nobody was let in".to_owned())));
-    }
-    let grown = before.zip(after).map(|(before, after)| after as f64 - before as f64);
-    Ok(Outcome::Measured(Box::new(Measurement {
-        transactions: logged_in as u64,
-        bytes_per_client: grown.map(|kib| kib * 1_024.0 / logged_in as f64),
-        rss_peak_kib: usage::rss_peak_kib(pid),
-        trouble,
-        ..Measurement::default()
-    })))
 }

@@ -1,16 +1,11 @@
 //! The command line of the benchmark; everything it does is in the library.
 #![forbid(unsafe_code)]
 
+use bench::options::Options;
+use bench::run::{self, Called};
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let options = bench::options::Options::parse();
-    match bench::run::run(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bench: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    }
+    run::main(&Options::parse(), Called::Alone)
 }

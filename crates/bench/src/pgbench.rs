@@ -2,12 +2,13 @@
 //! the time of its end, on which the percentiles rest and the window for which CPU is counted: from the
 //! first transaction, when all clients are in, to the last.
 
+use crate::access::Access;
 use crate::error::BenchError;
 use crate::generator::Trouble;
 use crate::histogram::Histogram;
 use crate::host::Stop;
 use crate::options::Mode;
-use crate::postgres::DATABASE;
+use crate::plan::{Login, Script};
 use crate::process::{Finished, Program};
 use crate::usage::UnixNanos;
 use std::fs;
@@ -24,20 +25,33 @@ pub struct Pgbench<'a> {
     pub logs: PathBuf,
     /// Its cores.
     pub cores: Option<String>,
-    /// The target's port.
-    pub port: u16,
-    /// The target's role.
-    pub role: &'a str,
+    /// Where to, and as whom.
+    pub access: &'a Access,
+    /// How it logs in there.
+    pub login: Login,
+    /// What it runs.
+    pub script: Script,
     /// `-c`.
     pub clients: usize,
     /// `-j`.
     pub threads: usize,
-    /// `-T`.
-    pub seconds: u32,
+    /// For how long.
+    pub amount: Amount,
+    /// How long it may take beyond its time: logins, last transactions. After that it has hung.
+    pub spare: Duration,
     /// `-M`.
     pub mode: Mode,
     /// `-C`.
     pub reconnect: bool,
+}
+
+/// How much it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// `-T`.
+    Seconds(u32),
+    /// `-t`: transactions of each client.
+    Each(u32),
 }
 
 /// What came out.
@@ -47,6 +61,10 @@ pub struct Run {
     pub tps: Option<f64>,
     /// Mean time to connect, with `-C`.
     pub connect_mean: Option<Duration>,
+    /// Until all were in, without `-C`.
+    pub connect_all: Option<Duration>,
+    /// Mean time of each statement, with `-r`.
+    pub statements: Vec<(String, Duration)>,
     /// From its log.
     pub latencies: Histogram,
     /// The window of the log.
@@ -55,8 +73,8 @@ pub struct Run {
     pub trouble: Trouble,
 }
 
-/// How long it may take beyond its time: logins, last transactions.
-const SPARE: Duration = Duration::from_secs(30);
+/// One of the rows that the database was filled with.
+const WIDE_ROW: &str = "\\set id random(1, 20)\nselect filler from bench_wide where id = :id;\n";
 
 impl Pgbench<'_> {
     /// Runs it.
@@ -64,7 +82,14 @@ impl Pgbench<'_> {
         let doing = || BenchError::io("keeping pgbench's logs");
         let _ = fs::remove_dir_all(&self.logs);
         fs::create_dir_all(&self.logs).map_err(doing())?;
-        let limit = Duration::from_secs(self.seconds.into()) + SPARE;
+        let seconds = match self.amount {
+            Amount::Seconds(seconds) => seconds,
+            Amount::Each(_) => 0,
+        };
+        let limit = Duration::from_secs(seconds.into()) + self.spare;
+        if self.script == Script::WideRow {
+            fs::write(self.wide_row(), WIDE_ROW).map_err(doing())?;
+        }
         let finished = self.program().finish(&self.logs.join("words"), limit, stop)?;
         let mut run = Run::from_words(&finished, limit);
         for entry in fs::read_dir(&self.logs).map_err(doing())?.flatten() {
@@ -80,40 +105,65 @@ impl Pgbench<'_> {
     fn program(&self) -> Program {
         let mut program = Program::new("pgbench", self.programs.join("pgbench"));
         program.cores = self.cores.clone();
+        let Access { host, port, user, password, database } = self.access;
+        // Said either way: left to itself it tries TLS wherever a server has it.
+        let tls = if self.login == Login::Tls { "require" } else { "disable" };
+        program.environment = vec![("PGSSLMODE", tls.to_owned()), ("PGGSSENCMODE", "disable".to_owned())];
+        program.environment.extend(password.clone().map(|password| ("PGPASSWORD", password)));
         let threads = self.threads.clamp(1, self.clients);
         let numbers = [
             ("-c", self.clients.to_string()),
             ("-j", threads.to_string()),
-            ("-T", self.seconds.to_string()),
+            match self.amount {
+                Amount::Seconds(seconds) => ("-T", seconds.to_string()),
+                Amount::Each(count) => ("-t", count.to_string()),
+            },
             ("-M", self.mode.word().to_owned()),
-            ("-h", "127.0.0.1".to_owned()),
-            ("-p", self.port.to_string()),
-            ("-U", self.role.to_owned()),
+            ("-h", host.clone()),
+            ("-p", port.to_string()),
+            ("-U", if self.login == Login::Scram { format!("{user}_scram") } else { user.clone() }),
         ];
-        let mut program = program.arguments(["-n", "-S", "-l"]);
+        let mut program = program.arguments(["-n", "-l"]);
+        program = match self.script {
+            Script::Select => program.arguments(["-S"]),
+            // Its statements one by one: where a client waits is a finding.
+            Script::TpcB => program.arguments(["-r"]),
+            Script::WideRow => program.arguments(["-f".into(), self.wide_row().into_os_string()]),
+        };
         if self.reconnect {
             program = program.arguments(["-C"]);
         }
         for (name, value) in numbers {
             program = program.arguments([name.to_owned(), value]);
         }
-        program.arguments([format!("--log-prefix={}", self.logs.join("t").display())]).arguments([DATABASE])
+        program.arguments([format!("--log-prefix={}", self.logs.join("t").display())]).arguments([database])
+    }
+
+    fn wide_row(&self) -> PathBuf {
+        self.logs.join("wide-row.sql")
     }
 }
 
 impl Run {
     fn from_words(finished: &Finished, limit: Duration) -> Run {
         let mut run = Run::default();
-        for line in finished.said.lines() {
-            if let Some(rest) = line.strip_prefix("tps = ") {
+        let mut in_statements = false;
+        let mut lines = finished.said.lines().peekable();
+        while let Some(line) = lines.next() {
+            if in_statements {
+                run.statements.extend(statement(line));
+            } else if line.starts_with("statement latencies in milliseconds") {
+                in_statements = true;
+            } else if let Some(rest) = line.strip_prefix("tps = ") {
                 run.tps = rest.split_whitespace().next().and_then(|word| word.parse().ok());
             } else if let Some(rest) = line.strip_prefix("average connection time = ") {
-                let millis = rest.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
-                run.connect_mean = millis.map(|millis| Duration::from_secs_f64(millis.max(0.0) / 1_000.0));
+                run.connect_mean = rest.split_whitespace().next().and_then(millis);
+            } else if let Some(rest) = line.strip_prefix("initial connection time = ") {
+                run.connect_all = rest.split_whitespace().next().and_then(millis);
             } else if let Some(rest) = line.strip_prefix("pgbench: error: ")
                 && !rest.starts_with("Run was aborted")
             {
-                run.trouble.add(|| rest.to_owned());
+                run.trouble.add(|| cause(rest, lines.peek().copied()));
             }
         }
         match finished.status {
@@ -144,6 +194,32 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// An error without the place where it happened, which is told anyway; sometimes the next line has the cause.
+fn cause(text: &str, next: Option<&str>) -> String {
+    let place = text.strip_prefix("connection to server at ").and_then(|rest| rest.split_once(" failed:"));
+    match place.map(|(_, cause)| cause.trim()) {
+        None => text.to_owned(),
+        Some("") => next.unwrap_or("no connection").trim().to_owned(),
+        Some(cause) => cause.to_owned(),
+    }
+}
+
+fn millis(word: &str) -> Option<Duration> {
+    let millis = word.parse::<f64>().ok().filter(|millis| millis.is_finite())?;
+    Some(Duration::from_secs_f64(millis.max(0.0) / 1_000.0))
+}
+
+/// A line of: milliseconds, failures (since version 15), statement. What pgbench does by itself takes no time.
+fn statement(line: &str) -> Option<(String, Duration)> {
+    let (time, rest) = line.trim_start().split_once(char::is_whitespace)?;
+    let rest = rest.trim_start();
+    let text = match rest.split_once(char::is_whitespace) {
+        Some((failures, text)) if failures.parse::<u64>().is_ok() => text.trim(),
+        _ => rest,
+    };
+    Some((text.to_owned(), millis(time)?)).filter(|(text, _)| !text.starts_with('\\'))
 }
 
 #[cfg(test)]

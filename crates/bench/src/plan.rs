@@ -1,89 +1,11 @@
 //! What is run and in which order: rounds, loads, and the targets of each round shuffled by a seed.
 
-use crate::options::Mode;
+pub mod load;
+
+pub use load::{Direction, Load, Login, Oltp, Script};
+
 use crate::target::Kind;
 use std::time::Duration;
-
-/// A load and its number of clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Load {
-    /// `pgbench -S` against PostgreSQL.
-    Pgbench {
-        /// Clients.
-        clients: usize,
-    },
-    /// Our closed loop against the canned-reply server.
-    Canned {
-        /// Clients.
-        clients: usize,
-    },
-    /// `pgbench -S -C` against PostgreSQL.
-    Connect {
-        /// Clients.
-        clients: usize,
-    },
-    /// Idle clients over the canned-reply server.
-    Memory {
-        /// Clients.
-        clients: usize,
-    },
-}
-
-impl Load {
-    /// How many clients it has.
-    pub fn clients(self) -> usize {
-        match self {
-            Load::Pgbench { clients }
-            | Load::Canned { clients }
-            | Load::Connect { clients }
-            | Load::Memory { clients } => clients,
-        }
-    }
-
-    /// The heading of its table.
-    pub fn title(self, mode: Mode) -> String {
-        let clients = self.clients();
-        let plural = if clients == 1 { "" } else { "s" };
-        match self {
-            Load::Pgbench { .. } => format!("pgbench -S {}, {clients} client{plural}", mode.word()),
-            Load::Canned { .. } => format!("canned replies, {clients} client{plural}"),
-            Load::Connect { .. } => format!("pgbench -S -C {}, {clients} client{plural}", mode.word()),
-            Load::Memory { .. } => format!("memory, {clients} idle client{plural}"),
-        }
-    }
-
-    /// The word it has in a report.
-    pub fn word(self) -> &'static str {
-        match self {
-            Load::Pgbench { .. } => "pgbench",
-            Load::Canned { .. } => "canned",
-            Load::Connect { .. } => "connect",
-            Load::Memory { .. } => "memory",
-        }
-    }
-
-    /// Whether PostgreSQL stands behind it, and not the canned-reply server.
-    pub fn needs_postgres(self) -> bool {
-        matches!(self, Load::Pgbench { .. } | Load::Connect { .. })
-    }
-
-    /// Whether this target has anything to show under this load.
-    pub fn suits(self, target: Kind) -> bool {
-        !(matches!(self, Load::Memory { .. }) && target == Kind::Direct)
-    }
-
-    /// A first guess of what a step takes, for the time left.
-    pub fn guess(self, seconds: u32) -> Duration {
-        let clients = self.clients() as f64;
-        let more = match self {
-            Load::Pgbench { .. } => 0.2 + clients * 0.001,
-            Load::Connect { .. } => 0.2,
-            Load::Canned { .. } => 0.5 + clients * 0.0002,
-            Load::Memory { .. } => return Duration::from_secs_f64(0.5 + clients * 0.0003),
-        };
-        Duration::from_secs_f64(f64::from(seconds) + more)
-    }
-}
 
 /// Everything that will be run.
 #[derive(Debug, Clone)]
@@ -96,8 +18,6 @@ pub struct Plan {
     pub rounds: usize,
     /// How long each time.
     pub seconds: u32,
-    /// How pgbench sends its queries.
-    pub mode: Mode,
 }
 
 /// One target under one load in one round.
@@ -109,6 +29,15 @@ pub struct Step {
     pub load: Load,
     /// The target.
     pub target: Kind,
+}
+
+impl Step {
+    /// A first guess of what it takes, for the time left.
+    pub fn guess(self, seconds: u32) -> Duration {
+        // Started for the step, a process a client.
+        let start = if self.target.is_short_lived() { Duration::from_secs(1) } else { Duration::ZERO };
+        start + self.load.guess(seconds)
+    }
 }
 
 impl Plan {
@@ -123,13 +52,11 @@ impl Plan {
         let mut dice = Dice(seed);
         let mut steps = Vec::new();
         for round in 0..self.rounds {
-            for &load in self.loads.iter().filter(|load| !matches!(load, Load::Memory { .. })) {
+            for &load in self.loads.iter().filter(|load| round < load.rounds_max()) {
                 self.push_shuffled(&mut steps, &mut dice, round, load);
             }
         }
-        for &load in self.loads.iter().filter(|load| matches!(load, Load::Memory { .. })) {
-            self.push_shuffled(&mut steps, &mut dice, 0, load);
-        }
+        steps.sort_by_key(|step| matches!(step.load, Load::Memory { .. }));
         steps
     }
 
@@ -144,7 +71,7 @@ impl Plan {
     }
 }
 
-/// splitmix64: enough to shuffle five names, and the same on every machine.
+/// splitmix64: enough to shuffle some names, and the same on every machine.
 #[derive(Debug, Clone)]
 struct Dice(u64);
 

@@ -24,6 +24,10 @@ pub struct Program {
     pub cores: Option<String>,
     /// The signal that the kernel sends it should we die.
     pub death_signal: &'static str,
+    /// The signal that asks it to end in order, where it has children that must go with it.
+    pub stop_signal: Option<&'static str>,
+    /// Its environment beyond ours.
+    pub environment: Vec<(&'static str, String)>,
 }
 
 impl Program {
@@ -36,6 +40,8 @@ impl Program {
             account: None,
             cores: None,
             death_signal: "KILL",
+            stop_signal: None,
+            environment: Vec::new(),
         }
     }
 
@@ -63,6 +69,7 @@ impl Program {
                 command.env_remove(name);
             }
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env("LC_ALL", "C").stdin(Stdio::null()).process_group(0).current_dir("/");
         if let Some(Account { uid, gid }) = self.account {
             command.gid(gid).uid(uid);
@@ -76,7 +83,7 @@ impl Program {
         let file = File::create(log).map_err(doing())?;
         let errors = file.try_clone().map_err(doing())?;
         let child = self.command().stdout(file).stderr(errors).spawn().map_err(doing())?;
-        Ok(Process { name: self.name.clone(), child, log: log.to_owned() })
+        Ok(Process { name: self.name.clone(), child, log: log.to_owned(), stop_signal: self.stop_signal })
     }
 
     /// Runs it to its end, or until we are asked to stop or `limit` is over.
@@ -130,6 +137,7 @@ pub struct Process {
     name: String,
     child: Child,
     log: PathBuf,
+    stop_signal: Option<&'static str>,
 }
 
 impl Process {
@@ -189,7 +197,27 @@ impl Process {
         }
     }
 
+    /// Gives it time to end its children, and ends those of its process group that are left.
+    fn ask_to_end(&mut self, signal: &str) {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let signaled = |signal: &str, to: &str| {
+            let mut command = Command::new("kill");
+            command.args([&format!("-{signal}"), "--", to]).stdin(Stdio::null());
+            // Whom the signal does not find has ended already.
+            let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        };
+        let pid = self.child.id();
+        if matches!(self.child.try_wait(), Ok(None)) {
+            signaled(signal, &pid.to_string());
+            self.await_end(PATIENCE);
+        }
+        signaled("KILL", &format!("-{pid}"));
+    }
+
     fn kill(&mut self) {
+        if let Some(signal) = self.stop_signal {
+            self.ask_to_end(signal);
+        }
         if matches!(self.child.try_wait(), Ok(None)) {
             // It may end between the two calls; then there is nothing left to kill.
             let _ = self.child.kill();

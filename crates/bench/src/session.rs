@@ -1,15 +1,19 @@
 //! One blocking session, for what prepares and watches a run. Not for load.
 
-use crate::protocol::{self, ServerError};
+pub mod login;
+
+use crate::access::Access;
+use crate::protocol::{self, Reply, ReplyScanner, ServerError};
+use login::Login;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Why a session is over.
 #[derive(Debug)]
 pub enum Failure {
-    /// The server wants a password; the bench sets up trust everywhere.
+    /// The server wants a password that we do not have, or in a way we do not know.
     AsksForPassword,
     /// A message of an impossible length.
     Nonsense,
@@ -22,7 +26,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::AsksForPassword => write!(f, "asks for a password"),
+            Failure::AsksForPassword => write!(f, "asks for a password that it was not given"),
             Failure::Nonsense => write!(f, "sent a message of an impossible length"),
             Failure::Lost(error) => write!(f, "{error}"),
             Failure::Refused(error) => write!(f, "{error}"),
@@ -48,22 +52,96 @@ pub struct Session {
 }
 
 impl Session {
-    /// Logs in.
+    /// Logs in where no password is asked for.
     pub fn open(address: SocketAddr, user: &str, database: &str) -> Result<Session, Failure> {
+        Session::log_in(address, (user, None), database)
+    }
+
+    /// Logs in.
+    pub fn enter(access: &Access) -> Result<Session, Failure> {
+        let address = access.address().map_err(|error| Failure::Lost(io::Error::other(error.to_string())))?;
+        Session::log_in(address, (&access.user, access.password.as_deref()), &access.database)
+    }
+
+    fn log_in(
+        address: SocketAddr,
+        (user, password): (&str, Option<&str>),
+        database: &str,
+    ) -> Result<Session, Failure> {
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(LIMIT))?;
         stream.set_write_timeout(Some(LIMIT))?;
         let mut session = Session { stream };
         session.stream.write_all(&protocol::startup(user, database))?;
-        session.until_ready()?;
-        Ok(session)
+        let mut login = Login::new(user, password);
+        loop {
+            let (kind, body) = session.message()?;
+            match kind {
+                b'Z' => return Ok(session),
+                b'R' => login.answer(&body, &mut session)?,
+                b'E' => return Err(Failure::Refused(ServerError::parse(&body))),
+                _ => {}
+            }
+        }
     }
 
     /// Runs one statement; gives the first column of its rows.
     pub fn query(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
         self.stream.write_all(&protocol::query(sql))?;
         self.until_ready()
+    }
+
+    /// Runs a COPY to the client; gives the bytes of its data.
+    pub fn copy_out(&mut self, sql: &str) -> Result<u64, Failure> {
+        self.send(b'Q', &[sql.as_bytes(), &[0]])?;
+        let (mut scanner, mut scratch) = (ReplyScanner::default(), vec![0; 1 << 16]);
+        let (mut count, mut refused, mut over) = (0, None, false);
+        while !over {
+            let read = self.stream.read(&mut scratch)?;
+            if read == 0 {
+                return Err(refused
+                    .map_or_else(|| io::Error::from(ErrorKind::UnexpectedEof).into(), Failure::Refused));
+            }
+            count += read as u64;
+            let mut nonsense = false;
+            scanner.scan(&scratch[..read], |reply| match reply {
+                Reply::Ready => over = true,
+                Reply::Error(error) => refused = Some(error),
+                Reply::Nonsense => nonsense = true,
+            });
+            if nonsense {
+                return Err(Failure::Nonsense);
+            }
+        }
+        refused.map_or(Ok(count), |error| Err(Failure::Refused(error)))
+    }
+
+    /// Runs a COPY from the client, of `times` the same chunk of lines.
+    pub fn copy_in(&mut self, sql: &str, chunk: &[u8], times: u64) -> Result<(), Failure> {
+        self.send(b'Q', &[sql.as_bytes(), &[0]])?;
+        loop {
+            let (kind, body) = self.message()?;
+            match kind {
+                b'G' => break,
+                b'E' => {
+                    let error = ServerError::parse(&body);
+                    // Its ReadyForQuery is nobody's any more: the session is over.
+                    return Err(Failure::Refused(error));
+                }
+                _ => {}
+            }
+        }
+        let data = protocol::message(b'd', &[chunk]);
+        for _ in 0..times {
+            self.stream.write_all(&data)?;
+        }
+        self.send(b'c', &[])?;
+        self.until_ready().map(drop)
+    }
+
+    fn send(&mut self, kind: u8, parts: &[&[u8]]) -> Result<(), Failure> {
+        Ok(self.stream.write_all(&protocol::message(kind, parts))?)
     }
 
     fn until_ready(&mut self) -> Result<Vec<String>, Failure> {
@@ -74,7 +152,6 @@ impl Session {
             match kind {
                 b'Z' => return refused.map_or(Ok(rows), |error| Err(Failure::Refused(error))),
                 b'D' => rows.extend(first_column(&body)),
-                b'R' if body != [0; 4] => return Err(Failure::AsksForPassword),
                 b'E' => {
                     let error = ServerError::parse(&body);
                     // After a fatal one nothing follows.

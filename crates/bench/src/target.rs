@@ -1,15 +1,15 @@
-//! The targets: what each is called, how it is configured (the same for every pooler, as far as they
-//! share words), how it is started and where a load finds it.
+//! The targets: what each is called, whether it pools at all, and where a load finds it.
 
+pub mod configure;
+pub mod launch;
+
+use crate::access::Access;
 use crate::error::BenchError;
-use crate::host::{Account, Ports, Scratch, Stop, existing};
-use crate::postgres;
-use crate::process::{Process, Program};
+use crate::host::Stop;
+use crate::process::Process;
 use crate::session::Session;
 use std::fmt;
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// What stands between clients and servers.
@@ -21,11 +21,17 @@ pub enum Kind {
     Relay,
     /// Debian's pgbouncer: what others are compared with.
     Pgbouncer,
+    /// Debian's haproxy, in tcp mode.
+    Haproxy,
+    /// Debian's pgpool-II.
+    Pgpool2,
     /// Howdah.
     Howdah {
         /// Its worker threads.
         workers: usize,
     },
+    /// One that runs already, by the name it was given. Names live as long as this program.
+    Given(&'static str),
 }
 
 impl Kind {
@@ -35,6 +41,8 @@ impl Kind {
             "direct" => vec![Kind::Direct],
             "relay" => vec![Kind::Relay],
             "pgbouncer" => vec![Kind::Pgbouncer],
+            "haproxy" => vec![Kind::Haproxy],
+            "pgpool2" => vec![Kind::Pgpool2],
             "howdah" => vec![Kind::Howdah { workers: 1 }, Kind::Howdah { workers: 2 }],
             _ => {
                 let workers = word.strip_prefix("howdah-")?.parse().ok().filter(|&workers| workers > 0)?;
@@ -48,18 +56,34 @@ impl Kind {
         format!("bench_{self}").replace('-', "_")
     }
 
-    /// How many threads it works with; none if it is no process.
+    /// How many threads it works with; none if it is no process, or not ours.
     pub fn workers(self) -> usize {
         match self {
-            Kind::Direct => 0,
-            Kind::Relay | Kind::Pgbouncer => 1,
+            Kind::Direct | Kind::Given(_) => 0,
+            Kind::Relay | Kind::Pgbouncer | Kind::Haproxy | Kind::Pgpool2 => 1,
             Kind::Howdah { workers } => workers,
         }
     }
 
-    /// Whether each client has a server connection of its own.
+    /// Whether each client has a server connection of its own, and clients beyond them are refused.
     pub fn is_one_to_one(self) -> bool {
-        matches!(self, Kind::Direct | Kind::Relay)
+        matches!(self, Kind::Direct | Kind::Relay | Kind::Haproxy)
+    }
+
+    /// Whether it opens a server connection with each client's, so that it runs out of descriptors first.
+    pub fn has_two_sockets_a_client(self) -> bool {
+        matches!(self, Kind::Relay | Kind::Haproxy)
+    }
+
+    /// Whether the canned-reply server can stand behind it: pgpool has one server, which is PostgreSQL.
+    pub fn reaches_canned(self) -> bool {
+        !matches!(self, Kind::Pgpool2 | Kind::Given(_))
+    }
+
+    /// Whether it is started for each step alone: pgpool holds a server connection a child as long as it
+    /// lives, and would leave none for the others.
+    pub fn is_short_lived(self) -> bool {
+        self == Kind::Pgpool2
     }
 }
 
@@ -69,40 +93,53 @@ impl fmt::Display for Kind {
             Kind::Direct => f.pad("direct"),
             Kind::Relay => f.pad("relay"),
             Kind::Pgbouncer => f.pad("pgbouncer"),
+            Kind::Haproxy => f.pad("haproxy"),
+            Kind::Pgpool2 => f.pad("pgpool2"),
             Kind::Howdah { workers } => f.pad(&format!("howdah-{workers}")),
+            Kind::Given(name) => f.pad(name),
         }
     }
 }
 
 /// The servers behind the targets.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Servers {
-    /// PostgreSQL, where a load needs it.
-    pub postgres: Option<u16>,
-    /// The canned-reply server.
+    /// PostgreSQL, where a load needs it; with the password of the targets' roles if it asks for one.
+    pub postgres: Option<Access>,
+    /// The port of the canned-reply server.
     pub canned: u16,
 }
 
 /// The database behind which the canned-reply server stands.
 pub const CANNED_DATABASE: &str = "canned";
 
-/// What all targets are started with.
-#[derive(Debug)]
-pub struct Launch {
-    /// The servers.
-    pub servers: Servers,
-    /// Howdah's binary.
-    pub howdah: PathBuf,
-    /// pgbouncer's binary.
-    pub pgbouncer: PathBuf,
-    /// This binary.
-    pub own: PathBuf,
-    /// Whom poolers run as.
-    pub account: Option<Account>,
-    /// `default_pool_size`.
-    pub pool_size: usize,
-    /// `max_client_conn`.
-    pub clients_max: usize,
+/// A target that somebody else has started.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// What it is called in the report.
+    pub name: &'static str,
+    /// Where it listens, and whom it takes.
+    pub access: Access,
+    /// Its process on this machine, for CPU and memory.
+    pub pid: Option<u32>,
+}
+
+impl Given {
+    /// Reads `NAME=postgres://...` or `NAME=postgres://...,pid=N`.
+    pub fn parse(text: &str) -> Result<Given, BenchError> {
+        let refuse = |why: &str| BenchError::Options(format!("--target {why}: NAME=postgres://...[,pid=N]"));
+        let (name, rest) = text.split_once('=').ok_or_else(|| refuse("needs a name and a URL"))?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || !name.chars().all(plain) || Kind::named(name).is_some() {
+            return Err(refuse("needs a name of its own, of letters, digits, '-', '_' and '.'"));
+        }
+        let (url, pid) = match rest.rsplit_once(",pid=") {
+            None => (rest, None),
+            Some((url, pid)) => (url, Some(pid.parse().map_err(|_| refuse("has a pid that is no number"))?)),
+        };
+        let name = Box::leak(name.to_owned().into_boxed_str());
+        Ok(Given { name, access: Access::parse(url)?, pid })
+    }
 }
 
 /// A target that can take load.
@@ -111,150 +148,48 @@ pub struct Target {
     /// Which.
     pub kind: Kind,
     process: Option<Process>,
-    port_postgres: Option<u16>,
-    port_canned: u16,
-}
-
-const READY_LIMIT: Duration = Duration::from_secs(15);
-
-impl Launch {
-    /// Whether all binaries are there, before anything is started.
-    pub fn check(&self, targets: &[Kind]) -> Result<(), BenchError> {
-        if targets.contains(&Kind::Pgbouncer) {
-            let remedy =
-                "install Debian's package pgbouncer, give --pgbouncer PATH, or leave it out with --only";
-            existing("pgbouncer", &self.pgbouncer, remedy)?;
-        }
-        if targets.iter().any(|kind| matches!(kind, Kind::Howdah { .. })) {
-            let remedy = "build it (cargo build --release -p howdah), give --howdah PATH, \
-                          or leave it out with --only direct,relay,pgbouncer";
-            existing("howdah", &self.howdah, remedy)?;
-        }
-        Ok(())
-    }
-
-    /// The settings file of a pooler; the ones of Howdah and pgbouncer differ in `workers` alone.
-    pub fn ini(&self, kind: Kind, port: u16, users: &str) -> String {
-        let role = kind.role();
-        let mut ini = String::from("[databases]\n");
-        let Servers { postgres, canned } = self.servers;
-        if let Some(port) = postgres {
-            let name = postgres::DATABASE;
-            ini += &format!("{name} = host=127.0.0.1 port={port} user={role} dbname={name}\n");
-        }
-        let name = CANNED_DATABASE;
-        ini += &format!("{name} = host=127.0.0.1 port={canned} user={role} dbname={name}\n\n[pgbouncer]\n");
-        let settings = [
-            ("listen_addr", "127.0.0.1".to_owned()),
-            ("listen_port", port.to_string()),
-            ("listen_backlog", "4096".to_owned()),
-            ("unix_socket_dir", String::new()),
-            ("auth_type", "trust".to_owned()),
-            ("auth_file", users.to_owned()),
-            ("pool_mode", "transaction".to_owned()),
-            ("default_pool_size", self.pool_size.to_string()),
-            ("max_client_conn", self.clients_max.to_string()),
-            ("ignore_startup_parameters", "extra_float_digits".to_owned()),
-            ("log_connections", "0".to_owned()),
-            ("log_disconnections", "0".to_owned()),
-        ];
-        for (key, value) in settings {
-            ini += &format!("{key} = {value}\n");
-        }
-        if let Kind::Howdah { workers } = kind {
-            ini += &format!("workers = {workers}\n");
-        }
-        ini
-    }
-
-    /// Starts one, and waits until it answers a query from every server behind it.
-    pub fn start(
-        &self,
-        kind: Kind,
-        name: &str,
-        cores: Option<String>,
-        scratch: &Scratch,
-        ports: &mut Ports,
-        stop: &Stop,
-    ) -> Result<Target, BenchError> {
-        let log = scratch.path().join(format!("{name}.log"));
-        let Servers { postgres, canned } = self.servers;
-        let mut target = match kind {
-            Kind::Direct => Target { kind, process: None, port_postgres: postgres, port_canned: canned },
-            Kind::Relay => {
-                let mut routes = Vec::new();
-                let mut route = |server: u16| -> Result<u16, BenchError> {
-                    let port = ports.take()?;
-                    routes.push(format!("{port}={server}"));
-                    Ok(port)
-                };
-                let port_canned = route(canned)?;
-                let port_postgres = postgres.map(route).transpose()?;
-                let mut program = Program::new(name, &self.own).arguments(["serve-relay"]).arguments(routes);
-                program.cores = cores;
-                Target { kind, process: Some(program.start(&log)?), port_postgres, port_canned }
-            }
-            Kind::Pgbouncer | Kind::Howdah { .. } => {
-                let port = ports.take()?;
-                let users = scratch.file(&format!("{name}.users"), &format!("\"{}\" \"\"\n", kind.role()))?;
-                let ini = self.ini(kind, port, &users.display().to_string());
-                let ini = scratch.file(&format!("{name}.ini"), &ini)?;
-                let binary =
-                    if kind == Kind::Pgbouncer { self.pgbouncer.clone() } else { self.howdah(scratch)? };
-                let mut program = Program::new(name, binary).arguments([ini]);
-                program.account = self.account;
-                program.cores = cores;
-                let process = Some(program.start(&log)?);
-                Target { kind, process, port_postgres: postgres.map(|_| port), port_canned: port }
-            }
-        };
-        target.await_ready(stop)?;
-        Ok(target)
-    }
-
-    /// Howdah's binary where the children's user can read it: a build directory may be closed to it.
-    fn howdah(&self, scratch: &Scratch) -> Result<PathBuf, BenchError> {
-        if self.account.is_none() {
-            return Ok(self.howdah.clone());
-        }
-        let copy = scratch.path().join("howdah");
-        if !copy.exists() {
-            let doing = format!("copying {}", self.howdah.display());
-            fs::copy(&self.howdah, &copy).map_err(BenchError::io(doing))?;
-        }
-        Ok(copy)
-    }
+    pid: Option<u32>,
+    access: Option<Access>,
+    canned: Option<u16>,
 }
 
 impl Target {
-    fn await_ready(&mut self, stop: &Stop) -> Result<(), BenchError> {
-        let role = self.kind.role();
-        let mut doors = vec![(self.canned(), CANNED_DATABASE)];
-        doors.extend(self.postgres().map(|address| (address, postgres::DATABASE)));
-        let Some(process) = &mut self.process else { return Ok(()) };
-        process.await_ready(READY_LIMIT, stop, || {
-            for (address, database) in &doors {
-                let mut session =
-                    Session::open(*address, &role, database).map_err(|error| error.to_string())?;
+    fn await_ready(&mut self, limit: Duration, stop: &Stop) -> Result<(), BenchError> {
+        let mut doors: Vec<_> = self.access.iter().cloned().collect();
+        doors.extend(self.canned.map(|port| Access {
+            host: "127.0.0.1".to_owned(),
+            port,
+            user: self.kind.role(),
+            password: None,
+            database: CANNED_DATABASE.to_owned(),
+        }));
+        let ready = || {
+            for door in &doors {
+                let mut session = Session::enter(door).map_err(|error| error.to_string())?;
                 session.query("select 1").map_err(|error| error.to_string())?;
             }
             Ok(())
-        })
+        };
+        match &mut self.process {
+            Some(process) => process.await_ready(limit, stop, ready),
+            // What is not ours is there already, or it is not.
+            None => ready().map_err(|why| BenchError::Unreachable { name: self.kind.to_string(), why }),
+        }
     }
 
     /// Its process.
     pub fn pid(&self) -> Option<u32> {
-        self.process.as_ref().map(Process::pid)
+        self.pid
     }
 
     /// Where PostgreSQL is behind it.
-    pub fn postgres(&self) -> Option<SocketAddr> {
-        self.port_postgres.map(|port| (Ipv4Addr::LOCALHOST, port).into())
+    pub fn postgres(&self) -> Option<&Access> {
+        self.access.as_ref()
     }
 
     /// Where the canned-reply server is behind it.
-    pub fn canned(&self) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.port_canned).into()
+    pub fn canned(&self) -> Option<SocketAddr> {
+        self.canned.map(|port| (Ipv4Addr::LOCALHOST, port).into())
     }
 
     /// An error once its process is gone, with its last words.

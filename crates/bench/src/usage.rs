@@ -37,34 +37,72 @@ pub struct Cpu {
     pub system: Duration,
 }
 
-/// Adds up the CPU time of a process's threads, those that ended since included.
+/// Adds up the CPU time of the threads of a process and of its children, those that ended since included.
 #[derive(Debug)]
 pub struct CpuMeter {
     pid: u32,
     threads: HashMap<u32, u64>,
+    ticks: HashMap<u32, (Duration, Duration)>,
+    children: usize,
 }
 
 impl CpuMeter {
     /// For that process.
     pub fn new(pid: u32) -> CpuMeter {
-        CpuMeter { pid, threads: HashMap::new() }
+        CpuMeter { pid, threads: HashMap::new(), ticks: HashMap::new(), children: 0 }
     }
 
     /// Reads it; nothing once the process is gone.
     pub fn read(&mut self) -> Option<Cpu> {
-        let (user, system) = ticks(&fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?)?;
-        for entry in fs::read_dir(format!("/proc/{}/task", self.pid)).ok()?.flatten() {
+        self.read_process(self.pid)?;
+        let children = children(self.pid);
+        self.children = children.len();
+        for child in children {
+            // One that has ended meanwhile keeps what it was seen to have used.
+            let _ = self.read_process(child);
+        }
+        let (user, system) = self
+            .ticks
+            .values()
+            .fold(<(Duration, Duration)>::default(), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let exact = Duration::from_nanos(self.threads.values().sum());
+        // A kernel without schedstat says 0; ticks must do there.
+        let total = if exact.is_zero() { user + system } else { exact };
+        Some(Cpu { total, user, system })
+    }
+
+    /// How many children it had when it was read last.
+    pub fn children(&self) -> usize {
+        self.children
+    }
+
+    fn read_process(&mut self, pid: u32) -> Option<()> {
+        self.ticks.insert(pid, ticks(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?);
+        for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
             let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             let schedstat = fs::read_to_string(entry.path().join("schedstat")).ok();
             if let Some(nanos) = schedstat.as_deref().and_then(on_cpu_nanos) {
                 self.threads.insert(tid, nanos);
             }
         }
-        let exact = Duration::from_nanos(self.threads.values().sum());
-        // A kernel without schedstat says 0; ticks must do there.
-        let total = if exact.is_zero() { user + system } else { exact };
-        Some(Cpu { total, user, system })
+        Some(())
     }
+}
+
+/// The children of a process's first thread: those of programs that fork.
+fn children(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+/// The memory of a process and its children together, what they share counted once, in KiB.
+pub fn family_kib(pid: u32) -> Option<u64> {
+    let held = |pid: u32| {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        kib(&text, "Pss:")
+    };
+    let own = held(pid)?;
+    Some(own + children(pid).into_iter().filter_map(held).sum::<u64>())
 }
 
 /// Userland's clock ticks: 100 a second on every Linux that we run on.

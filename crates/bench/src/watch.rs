@@ -2,7 +2,7 @@
 //! told afterwards, and now and then how many server connections PostgreSQL sees of it.
 
 use crate::session::Session;
-use crate::usage::{Cpu, CpuMeter, UnixNanos, forget_peak, rss_peak_kib};
+use crate::usage::{Cpu, CpuMeter, UnixNanos, family_kib, forget_peak, rss_peak_kib};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -36,6 +36,7 @@ pub struct Seen {
 
 const CPU_EVERY: Duration = Duration::from_millis(20);
 const SERVERS_EVERY: Duration = Duration::from_millis(250);
+const FAMILY_EVERY: Duration = Duration::from_secs(1);
 
 impl Watch {
     /// Begins.
@@ -61,8 +62,10 @@ fn watch(watched: Watched, over: &AtomicBool) -> Seen {
     let mut meter = watched.pid.map(CpuMeter::new);
     let mut servers = watched.servers;
     let mut servers_next = Instant::now() + SERVERS_EVERY / 2;
+    let mut family_next = Instant::now() + SERVERS_EVERY;
     loop {
         let last = over.load(Ordering::Relaxed);
+        let began = Instant::now();
         if let Some(cpu) = meter.as_mut().and_then(CpuMeter::read) {
             seen.samples.push((UnixNanos::now(), cpu));
         }
@@ -72,17 +75,26 @@ fn watch(watched: Watched, over: &AtomicBool) -> Seen {
             seen.servers_max = seen.servers_max.max(servers_of(session, role));
             servers_next = Instant::now() + SERVERS_EVERY;
         }
+        let forks = meter.as_ref().is_some_and(|meter| meter.children() > 0);
+        if forks && (last || Instant::now() >= family_next) {
+            // Nobody keeps the peak of a family: it is the most that was seen.
+            seen.rss_peak_kib = seen.rss_peak_kib.max(watched.pid.and_then(family_kib));
+            family_next = Instant::now() + FAMILY_EVERY;
+        }
         if last {
-            seen.rss_peak_kib = watched.pid.and_then(rss_peak_kib);
+            if !forks {
+                seen.rss_peak_kib = watched.pid.and_then(rss_peak_kib);
+            }
             return seen;
         }
-        std::thread::sleep(CPU_EVERY);
+        // Looking at hundreds of processes must not become a load of its own.
+        std::thread::sleep(CPU_EVERY.max(began.elapsed() * 20));
     }
 }
 
 /// How many connections of that role PostgreSQL has now.
 pub fn servers_of(session: &mut Session, role: &str) -> Option<u32> {
-    let sql = format!("select count(*) from pg_stat_activity where usename = '{role}'");
+    let sql = format!("select count(*) from pg_stat_activity where usename in ('{role}', '{role}_scram')");
     session.query(&sql).ok()?.first()?.parse().ok()
 }
 

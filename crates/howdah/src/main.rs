@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use bench::run::Called;
 use clap::{Parser, Subcommand};
 use shell::reading::{Files, Source};
 use shell::start::{self, StartOptions};
@@ -47,6 +48,8 @@ enum Command {
         #[arg(value_name = "FILE.ini | URL")]
         settings: String,
     },
+    /// Compare this pooler with others and with none, on this machine
+    Bench(Box<bench::options::Options>),
     /// Print the manual of all settings
     Manual,
     /// Print an example of all settings, with their documentation
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     };
     match &arguments.command {
         Some(Command::Check { settings }) => return check(settings),
+        Some(Command::Bench(options)) => return bench::run::main(options, Called::ByHowdah),
         Some(Command::Manual) => print!("{}", settings::manual()),
         Some(Command::Example) => print!("{}", settings::example()),
         None if arguments.version => print_version(),

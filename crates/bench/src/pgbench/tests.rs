@@ -17,6 +17,7 @@ fn a_good_run_gives_its_rate() {
         Some(0),
     );
     assert_eq!((run.tps, run.connect_mean, run.trouble.count), (Some(29_289.173), None, 0));
+    assert_eq!(run.connect_all, Some(Duration::from_micros(12_100)));
 }
 
 #[test]
@@ -51,4 +52,75 @@ fn the_log_gives_latencies_and_the_window() {
     assert_eq!(run.latencies.count(), 2);
     let base = 1_700_000_000_000_000_000;
     assert_eq!(run.window, Some((UnixNanos(base + 250_000_000), UnixNanos(base + 500_000_000))));
+}
+
+#[test]
+fn statements_are_told_with_their_times_in_every_version() {
+    let fifteen = "tps = 9.5\nstatement latencies in milliseconds and failures:\n\
+                   \t0.002\t0  \\set aid random(1, 100000)\n\t  1.500           0  BEGIN;\n\t0.250  0 UPDATE t SET a = 1;\n";
+    let older =
+        "statement latencies in milliseconds:\n         1.500  BEGIN;\n         0.250  UPDATE t SET a = 1;\n";
+    let expected = [("BEGIN;", 1_500), ("UPDATE t SET a = 1;", 250)]
+        .map(|(text, micros)| (text.to_owned(), Duration::from_micros(micros)));
+    for said in [fifteen, older] {
+        assert_eq!(words(said, Some(0)).statements, expected, "{said}");
+    }
+}
+
+fn command(change: impl FnOnce(&mut Pgbench<'_>)) -> (String, String) {
+    let access = Access::parse("postgres://me:pw@db:5/x").expect("a URL");
+    let mut one = Pgbench {
+        programs: Path::new("/bin"),
+        logs: "/logs".into(),
+        cores: None,
+        access: &access,
+        login: Login::Plain,
+        script: Script::Select,
+        clients: 3,
+        threads: 9,
+        amount: Amount::Seconds(2),
+        spare: Duration::ZERO,
+        mode: Mode::Simple,
+        reconnect: false,
+    };
+    change(&mut one);
+    let program = one.program();
+    let words: Vec<_> = program.arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let environment: Vec<_> =
+        program.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    (words.join(" "), environment.join(" "))
+}
+
+#[test]
+fn a_select_only_run_never_tries_tls() {
+    let (words, environment) = command(|_| {});
+    assert_eq!(words, "-n -l -S -c 3 -j 3 -T 2 -M simple -h db -p 5 -U me --log-prefix=/logs/t x");
+    assert_eq!(environment, "PGSSLMODE=disable PGGSSENCMODE=disable PGPASSWORD=pw");
+}
+
+#[test]
+fn logins_differ_in_role_and_tls() {
+    let (words, _) = command(|one| (one.login, one.reconnect) = (Login::Scram, true));
+    assert!(words.contains(" -S -C ") && words.contains(" -U me_scram "), "{words}");
+    let (_, environment) = command(|one| one.login = Login::Tls);
+    assert!(environment.starts_with("PGSSLMODE=require "), "{environment}");
+}
+
+#[test]
+fn other_scripts_have_their_options() {
+    assert!(command(|one| one.script = Script::TpcB).0.starts_with("-n -l -r -c"));
+    assert!(command(|one| one.script = Script::WideRow).0.starts_with("-n -l -f /logs/wide-row.sql -c"));
+    assert!(command(|one| one.amount = Amount::Each(10)).0.contains(" -t 10 "));
+}
+
+#[test]
+fn a_refused_connection_is_told_by_its_cause() {
+    let head = "pgbench: error: connection to server at \"127.0.0.1\", port 5 failed:";
+    let check = |tail: &str, expected: &str| {
+        let run = words(&format!("{head}{tail}\n"), Some(1));
+        assert_eq!(run.trouble.first.as_deref(), Some(expected));
+    };
+    check(" FATAL:  sorry, too many clients already", "FATAL:  sorry, too many clients already");
+    check(" \nserver closed the connection", "server closed the connection");
+    check("", "no connection");
 }

@@ -8,7 +8,6 @@ fn plan() -> Plan {
         loads: vec![Load::Memory { clients: 5 }, Load::Canned { clients: 1 }, Load::Canned { clients: 2 }],
         rounds: 6,
         seconds: 1,
-        mode: Mode::Simple,
     }
 }
 
