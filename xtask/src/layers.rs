@@ -45,7 +45,7 @@ const LAYERS: [Layer; 20] = [
     layer(3, "baton", &[], &["loom", "parking_lot"]),
     layer(3, "shell", SHELL_OURS, SHELL_OUTSIDE),
     // 4: programs
-    layer(4, "howdah", &["model", "settings", "shell"], &["clap"]),
+    layer(4, "howdah", &["model", "settings", "shell", "sql"], &["clap"]),
     layer(4, "bench", &["model", "wire"], &["clap", "libc", "mio", "serde_json", "tokio"]),
     layer(4, "sim", SHELL_OURS, &[]),
     layer(4, "fuzz", PURE, &[]),

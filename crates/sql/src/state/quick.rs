@@ -16,6 +16,8 @@ pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
     let mut is_first = true;
     // A transaction command of one word: anything more of it is for its grammar.
     let mut is_alone = false;
+    // A parenthesis before the first word, of which there must be one.
+    let mut is_open = false;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         match CLASSES[usize::from(byte)] {
@@ -37,11 +39,15 @@ pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
                     is_alone = of_this == Weight::Transaction;
                     weight = weight.max(of_this);
                     is_first = false;
+                    is_open = false;
                 } else if options.functions.may_count(word) {
                     return None;
                 }
             }
             Class::Other if byte == b';' => {
+                if is_open {
+                    return None;
+                }
                 is_first = true;
                 is_alone = false;
                 at += 1;
@@ -50,14 +56,17 @@ pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
             Class::Digit if is_first => return None,
             Class::Digit => at += 1,
             Class::Other => match byte {
-                b'(' => at += 1,
+                b'(' => {
+                    is_open |= is_first;
+                    at += 1;
+                }
                 b'\'' | b'"' | b'$' | b'-' | b'/' => at = quoted(text, at, is_first, options)?,
                 _ if is_first => return None,
                 _ => at += 1,
             },
         }
     }
-    Some(weight)
+    (!is_open).then_some(weight)
 }
 
 /// The bytes that a name goes on with.

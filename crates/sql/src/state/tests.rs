@@ -331,6 +331,8 @@ fn what_is_not_read_counts_as_state() {
         "select $a$ open",
         "select U&\"\\0061\"('a')",
         "frobnicate x",
+        "(((",
+        "select 1; (;",
         "'x'",
         "set",
         "set x",
