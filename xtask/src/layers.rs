@@ -45,7 +45,7 @@ const LAYERS: [Layer; 20] = [
     layer(3, "baton", &[], &["loom", "parking_lot"]),
     layer(3, "shell", SHELL_OURS, SHELL_OUTSIDE),
     // 4: programs
-    layer(4, "howdah", &["bench", "model", "settings", "shell"], &["clap"]),
+    layer(4, "howdah", &["bench", "model", "settings", "shell", "sql"], &["clap"]),
     layer(4, "bench", &["auth", "model", "wire"], BENCH_OUTSIDE),
     layer(4, "sim", SHELL_OURS, &[]),
     layer(4, "fuzz", PURE, &[]),
@@ -68,6 +68,7 @@ const SHELL_OUTSIDE: &[&str] = &[
     "parking_lot",
     "rustls",
     "rustls-pki-types",
+    "rustix",
     "sha2",
     "socket2",
     "tokio",

@@ -260,6 +260,19 @@ pub(crate) fn statements() -> Vec<Vec<u8>> {
     ])
 }
 
+/// Strings of statements that make session state.
+pub(crate) fn states() -> Vec<Vec<u8>> {
+    texts(&[
+        "set search_path to a, \"B\"; set local time zone 'UTC'; reset all; set role none; set x = default",
+        "select pg_catalog.set_config('a.b', $1::text, false), \"set_config\"($2, E'\\'', true) as x; discard all",
+        "create temp table t on commit drop as execute p(1); select 1 into temp u; drop table if exists t, pg_temp.u",
+        "create function f() returns int begin atomic select case when a then nextval('s') end; end; listen c",
+        "begin; savepoint s; declare c cursor with hold for select 1; rollback to s; commit and chain; close all",
+        "prepare p (int) as select currval('s'); explain (analyze) execute p(1); deallocate prepare all",
+        "update only pg_catalog.pg_settings set setting = $$a$$; do $x$ begin end $x$; unlisten *; select U&\"a\"()",
+    ])
+}
+
 /// Commands of the console.
 pub(crate) fn commands() -> Vec<Vec<u8>> {
     texts(&[

@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     target("wire-client", corpus::client_messages, wire::client),
     target("wire-server", corpus::server_messages, wire::server),
     target("wire-startup", corpus::first_packets, wire::startup),
@@ -37,6 +37,7 @@ pub const TARGETS: [Target; 16] = [
     target("hba", corpus::hbas, text::hba),
     target("ident", corpus::idents, text::ident),
     target("sql", corpus::statements, text::sql),
+    target("sql-state", corpus::states, text::state),
     target("console-grammar", corpus::commands, console::grammar),
     target("console-session", console::corpus, console::session),
 ];

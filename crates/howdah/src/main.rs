@@ -1,6 +1,8 @@
 //! The command line: what to run, and what is said about settings without running.
 #![allow(clippy::disallowed_methods, reason = "a program has arguments and files")]
 
+mod state;
+
 use std::process::ExitCode;
 
 use bench::run::Called;
@@ -42,11 +44,14 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say everything that is wrong with the settings, without starting
+    /// Say everything that is wrong with the settings, or which session state a file of SQL makes, without starting
     Check {
         /// The settings
-        #[arg(value_name = "FILE.ini | URL")]
-        settings: String,
+        #[arg(value_name = "FILE.ini | URL", required_unless_present = "state")]
+        settings: Option<String>,
+        /// Name the session state of each statement in this file
+        #[arg(long, value_name = "FILE.sql", conflicts_with = "settings")]
+        state: Option<String>,
     },
     /// Compare this pooler with others and with none, on this machine
     Bench(Box<bench::options::Options>),
@@ -67,7 +72,9 @@ fn main() -> ExitCode {
         }
     };
     match &arguments.command {
-        Some(Command::Check { settings }) => return check(settings),
+        Some(Command::Check { state: Some(path), .. }) => return state::check(path),
+        // One of the two is there, or the command line was refused.
+        Some(Command::Check { settings, .. }) => return check(settings.as_deref().unwrap_or_default()),
         Some(Command::Bench(options)) => return bench::run::main(options, Called::ByHowdah),
         Some(Command::Manual) => print!("{}", settings::manual()),
         Some(Command::Example) => print!("{}", settings::example()),

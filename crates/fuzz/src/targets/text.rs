@@ -66,3 +66,25 @@ pub(super) fn sql(input: &[u8]) {
         assert!(name.len() <= 63, "a name is at most 63 bytes");
     }
 }
+
+pub(super) fn state(input: &[u8]) {
+    for standard_conforming_strings in [true, false] {
+        let options = sql::state::Options { standard_conforming_strings, ..Default::default() };
+        let effects = sql::state::scan(input, options);
+        let mut count = 0_usize;
+        effects.each(|_, effect| {
+            let _ = effect.class();
+            if let sql::state::Effect::Set(set) = effect {
+                set.write(&mut Vec::new());
+            }
+            count += 1;
+        });
+        assert_eq!(effects.is_plain(), count == 0, "the quick look and the exact one agree");
+        let mut end = 0;
+        for statement in effects.statements() {
+            assert!(statement.offset >= end && !statement.text.is_empty(), "statements stand in order");
+            end = statement.offset + statement.text.len();
+            assert_eq!(&input[statement.offset..end], statement.text, "a statement is where it says");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The first look at a query string: one pass over its bytes, which nearly every string ends with.
+//!
+//! It knows words and blanks by itself, and leaves quotes and comments to the lexer. It says nothing of a
+//! string that has a word in it which may count.
+
+use super::verb::Verb;
+use super::{Options, Weight};
+use crate::lexer::{CLASSES, Class, Lexer, Token};
+
+/// Nothing if a closer look is needed.
+pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
+    if !options.is_ascii_safe && !text.is_ascii() {
+        return None;
+    }
+    let mut weight = Weight::Plain;
+    let mut is_first = true;
+    // A transaction command of one word: anything more of it is for its grammar.
+    let mut is_alone = false;
+    // A parenthesis before the first word, of which there must be one.
+    let mut is_open = false;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        match CLASSES[usize::from(byte)] {
+            Class::Blank => at += 1,
+            Class::Letter => {
+                if is_alone {
+                    return None;
+                }
+                let start = at;
+                at = word_end(text, at + 1);
+                // One letter before a quote, or before an ampersand and a quote, makes it another kind.
+                if at == start + 1 && matches!(text.get(at), Some(b'\'' | b'&')) {
+                    at = quoted(text, start, is_first, options)?;
+                    continue;
+                }
+                let word = &text[start..at];
+                if is_first {
+                    let of_this = of_first(word)?;
+                    is_alone = of_this == Weight::Transaction;
+                    weight = weight.max(of_this);
+                    is_first = false;
+                    is_open = false;
+                } else if options.functions.may_count(word) {
+                    return None;
+                }
+            }
+            Class::Other if byte == b';' => {
+                if is_open {
+                    return None;
+                }
+                is_first = true;
+                is_alone = false;
+                at += 1;
+            }
+            _ if is_alone => return None,
+            Class::Digit if is_first => return None,
+            Class::Digit => at += 1,
+            Class::Other => match byte {
+                b'(' => {
+                    is_open |= is_first;
+                    at += 1;
+                }
+                b'\'' | b'"' | b'$' | b'-' | b'/' => at = quoted(text, at, is_first, options)?,
+                _ if is_first => return None,
+                _ => at += 1,
+            },
+        }
+    }
+    (!is_open).then_some(weight)
+}
+
+/// The bytes that a name goes on with.
+const GOES_ON: [bool; 256] = {
+    let mut goes_on = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        goes_on[byte] = matches!(CLASSES[byte], Class::Letter | Class::Digit) || byte == b'$' as usize;
+        byte += 1;
+    }
+    goes_on
+};
+
+#[inline]
+fn word_end(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while at < text.len() && GOES_ON[usize::from(text[at])] {
+        at += 1;
+    }
+    at
+}
+
+fn of_first(word: &[u8]) -> Option<Weight> {
+    match Verb::of(word) {
+        Verb::Plain => Some(Weight::Plain),
+        Verb::Begin | Verb::Commit | Verb::Rollback => Some(Weight::Transaction),
+        _ => None,
+    }
+}
+
+/// Behind the quoted piece, comment or symbol that begins here.
+fn quoted(text: &[u8], at: usize, is_first: bool, options: Options<'_>) -> Option<usize> {
+    let mut lexer = Lexer::new(text, options.standard_conforming_strings);
+    lexer.at = at;
+    let Some(token) = lexer.next() else { return Some(text.len()) };
+    // A comment was skipped: what stands behind it is looked at by itself.
+    if lexer.start != at {
+        return Some(lexer.start);
+    }
+    match token {
+        _ if is_first => None,
+        Token::Unread => None,
+        Token::Quoted(name) | Token::Word(name) if options.functions.may_count(name) => None,
+        _ => Some(lexer.at),
+    }
+}
