@@ -83,6 +83,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
                 return false;
             }
             Turn::End(refusal) => {
+                core.has_left = refusal.is_none();
                 close(worker, session, core, refusal);
                 return false;
             }
@@ -461,7 +462,9 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
         client::refuse::encode(&mut words, refusal);
         core.stream.send_bytes(&words);
     }
-    core.stream.farewell(&mut worker.scratch);
+    if !core.has_left || (core.readable && !core.hung_up) || !core.stream.is_plain_and_sent() {
+        core.stream.farewell(&mut worker.scratch);
+    }
     if let Some(token) = session.token.lock().take() {
         worker.shared.workers[usize::from(session.worker.0)].sources.remove(token);
     }

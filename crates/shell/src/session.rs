@@ -145,6 +145,8 @@ pub struct Core {
     pub readable: bool,
     /// The client has closed its side.
     pub hung_up: bool,
+    /// The client has said goodbye, or is gone: it waits for no last words.
+    pub has_left: bool,
     /// Where the session stands.
     pub phase: Phase,
     /// The earliest moment at which a timer will wake it.

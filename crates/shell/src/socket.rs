@@ -152,6 +152,12 @@ impl Stream {
         !self.backlog.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
+    /// Whether closing the socket is all that is left to do: there is no TLS session to end, and what was written
+    /// is with the kernel.
+    pub fn is_plain_and_sent(&self) -> bool {
+        self.tls.is_none() && self.backlog.is_empty()
+    }
+
     /// Whether a write failed: nothing more can be sent.
     pub fn is_broken(&self) -> bool {
         self.broken
