@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::enter::Entering;
 use crate::listen::{Listener, SocketFile};
-use crate::session::{Core, Mail, Phase, Session};
+use crate::session::{Core, Mail, Origin, Phase, Place, Session};
 use crate::shared::Shared;
 use crate::socket::{Socket, Stream};
 use crate::sockopt::TcpOptions;
@@ -254,12 +254,10 @@ fn admit(
     let session = Arc::new(Session {
         id: ClientId(shared.next_id()),
         worker: home,
-        token: Mutex::new(None),
-        peer,
-        connected_unix: shared.clock.unix_seconds(),
+        token: Place::default(),
+        origin: Origin::of(peer),
+        connected_unix: u32::try_from(shared.clock.unix_seconds()).unwrap_or(u32::MAX),
         facts: Mutex::new(None),
-        home: Mutex::new(None),
-        seat: Mutex::new(None),
         is_proved: AtomicBool::new(false),
         is_gone: AtomicBool::new(false),
         gate: Gate::new(),
@@ -277,12 +275,12 @@ fn admit(
     });
     let sources = &shared.workers[usize::from(home.0)].sources;
     let token = sources.add(Source::Client(Arc::clone(&session)));
-    *session.token.lock() = Some(token);
+    session.token.put(token);
     shared.client_came(&session);
     if let Err(error) = sources.register(fd, token) {
         tracing::warn!("a new client cannot be watched: {error}");
         sources.remove(token);
-        *session.token.lock() = None;
+        let _none = session.token.take();
         shared.client_gone(&session);
         return None;
     }
