@@ -52,7 +52,7 @@ pub use startup::{
     Carried, DATABASE_NAME_BYTES_MAX, Identity, Parameter, Policy, Replication, Requested,
     USER_NAME_BYTES_MAX, UnknownParameter,
 };
-pub use welcome::{Authenticated, AwaitAcceptance, AwaitWelcome, Evidence, Welcome};
+pub use welcome::{Authenticated, AwaitAcceptance, AwaitWelcome, Evidence, Greeting};
 
 /// Where a login stands.
 #[derive(Debug)]

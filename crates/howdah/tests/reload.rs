@@ -11,7 +11,7 @@ use stage::{
     LIMIT, PASSWORD, bare, check_fatal, holder, login, next_error, pooler, refused, server_for, servers_of,
     wait_for_pool,
 };
-use testkit::message::query;
+use testkit::message::{letters, query};
 use testkit::{Howdah, HowdahOptions, Login, Postgres, Raw, Signal, cell, eventually, eventually_shown};
 
 /// A pgbouncer.ini with these lines of databases and settings.
@@ -187,6 +187,69 @@ fn changed_timeouts_hold_for_sessions_that_are_open() {
     howdah.reload_with("query_wait_timeout", "0.4");
     open.send(query("select 1"));
     check_fatal(&next_error(&mut open), "53300", "query_wait_timeout");
+}
+
+#[test]
+fn changed_password_holds_at_once_for_every_exchange() {
+    for (auth_type, turns) in [("plain", 3), ("md5", 1), ("scram-sha-256", 3)] {
+        let name = format!("reload_password_{}", auth_type.replace('-', "_"));
+        let howdah =
+            pooler(&name).setting("auth_type", auth_type).setting("scram_iterations", "4096").start();
+        let write = |secret: &str| {
+            let users = format!("\"{name}\" \"{secret}\"\n");
+            fs::write(howdah.dir().join("userlist.txt"), users).expect("own file");
+            howdah.signal(Signal::Hangup);
+        };
+        let (old, new) = (login(&name), login(&name).password("another"));
+        let gets_in = |login: &Login| Raw::try_login(howdah.port(), login).is_ok();
+        for _ in 0..turns {
+            assert!(gets_in(&old) && !gets_in(&new), "{auth_type}");
+        }
+        write("another");
+        eventually(LIMIT, || gets_in(&new));
+        for _ in 0..turns {
+            assert!(!gets_in(&old) && gets_in(&new), "{auth_type}");
+        }
+    }
+}
+
+/// The messages of a login, and the values of two parameters in them.
+fn greeting(howdah: &Howdah, login: &Login) -> (String, Vec<String>) {
+    let mut raw = Raw::connect(howdah.port());
+    login.send_startup(&mut raw);
+    let messages = raw.until_ready();
+    let told = messages.iter().filter(|message| message.tag == b'S').map(|message| message.strings());
+    let told = told.filter(|told| matches!(told[0].as_str(), "application_name" | "TimeZone"));
+    (letters(&messages), told.map(|told| told[1].clone()).collect())
+}
+
+#[test]
+fn clients_that_come_alike_are_told_alike_until_the_settings_change() {
+    let name = "reload_greeting";
+    let mut howdah = pooler(name).start();
+    drop(howdah.session(name, name));
+    let (plain, own) = (login(name), login(name).parameter("application_name", "own"));
+    let first = greeting(&howdah, &plain);
+    assert_eq!(greeting(&howdah, &plain), first);
+    for _ in 0..2 {
+        assert_eq!(greeting(&howdah, &own), (first.0.clone(), vec!["own".to_owned(), first.1[1].clone()]));
+    }
+    // More kinds than are remembered: each is still told its own.
+    for turn in 0..40 {
+        let value = format!("app{}", turn % 20);
+        let told = greeting(&howdah, &login(name).parameter("application_name", &value));
+        assert_eq!(told.1[0], value);
+    }
+    howdah.reload_with("login_notify_message", "mind the gap");
+    for _ in 0..2 {
+        let (letters, told) = greeting(&howdah, &plain);
+        assert!(letters.contains('N') && told == first.1, "{letters} {told:?}");
+    }
+    howdah.reload_with("application_name_add_host", "1");
+    for _ in 0..2 {
+        let told = greeting(&howdah, &own).1;
+        assert!(told[0].starts_with("own - 127.0.0.1:"), "{told:?}");
+    }
 }
 
 #[test]

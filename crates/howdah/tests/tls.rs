@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stage::{LIMIT, PASSWORD, bare, check_fatal, login, refused};
 use testkit::message::{self, query};
 use testkit::{
-    Certificates, FakeServer, Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, Refusal, TempDir,
-    Tls, Version, eventually, reply,
+    Certificates, FakeServer, Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, Refusal, Signal,
+    TempDir, Tls, Version, eventually, reply,
 };
 
 /// The shared server of a version that has TLS, with a role and a database of this name.
@@ -350,6 +350,33 @@ fn reload_changes_the_certificate_for_new_sessions_and_keeps_the_old_ones() {
     let third = howdah.login(&tls());
     assert_eq!(third.stream().server_certificate().expect("in TLS"), after);
     assert_eq!((old.value("select 1"), new.value("select 2")), ("1".into(), "2".into()));
+}
+
+#[track_caller]
+fn check_resumption(protocols: &str, is_certified: bool) {
+    let name = format!("tls_resume_{}", protocols.replace('.', "_"));
+    let keys = Keys::new();
+    let howdah = keys.pooler(&name, "require").setting("client_tls_protocols", protocols).start();
+    let certificate = is_certified.then(|| keys.certificates.client(&name, &name));
+    let tls = Tls { certificate, ..Tls::remembering() };
+    for resumes in [false, true, true] {
+        let mut raw = howdah.login(&login(&name).tls(tls.clone()));
+        assert_eq!(
+            (raw.stream().is_resumed(), raw.value("select 1").as_str()),
+            (resumes, "1"),
+            "{protocols}"
+        );
+    }
+    // What was agreed under other settings is not taken up again: the authority may be another one now.
+    howdah.signal(Signal::Hangup);
+    eventually(LIMIT, || !howdah.login(&login(&name).tls(tls.clone())).stream().is_resumed());
+    assert!(howdah.login(&login(&name).tls(tls)).stream().is_resumed());
+}
+
+#[test]
+fn clients_take_their_earlier_tls_sessions_up_again_until_a_reload() {
+    check_resumption("tlsv1.3", false);
+    check_resumption("tlsv1.2", true);
 }
 
 #[test]

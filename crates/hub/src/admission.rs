@@ -169,7 +169,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     }
 
     fn settle(&mut self, client: ClientId, handle: &C, seat: &Seat, pool: Option<model::PoolId>) {
-        let resident = Resident { handle: handle.clone(), pool, user: seat.user.as_str().into(), key: None };
+        let user = self.user_name(&seat.user);
+        let resident = Resident { handle: handle.clone(), pool, user, key: None };
         self.clients.insert(client, resident);
     }
 

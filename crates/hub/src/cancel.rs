@@ -40,9 +40,34 @@ impl fmt::Debug for CancelKey {
     }
 }
 
+/// A key as it is kept: there is one for each client, and few clients take long ones.
+enum Secret {
+    Short([u8; KEY_BYTES_SHORT]),
+    Long(Box<[u8; KEY_BYTES_MAX]>),
+}
+
+impl Secret {
+    fn of(key: &CancelKey) -> Secret {
+        match <[u8; KEY_BYTES_SHORT]>::try_from(key.secret()) {
+            Ok(short) => Secret::Short(short),
+            Err(_) => Secret::Long(Box::new(key.bytes)),
+        }
+    }
+
+    fn key(&self, process_id: u32) -> CancelKey {
+        let secret: &[u8] = match self {
+            Secret::Short(bytes) => bytes,
+            Secret::Long(bytes) => &**bytes,
+        };
+        let mut bytes = [0; KEY_BYTES_MAX];
+        bytes[..secret.len()].copy_from_slice(secret);
+        CancelKey { process_id, bytes, size: secret.len() }
+    }
+}
+
 /// By number.
 #[derive(Default)]
-pub(crate) struct CancelKeys(FxHashMap<u32, (CancelKey, ClientId)>);
+pub(crate) struct CancelKeys(FxHashMap<u32, (Secret, ClientId)>);
 
 impl CancelKeys {
     pub(crate) fn remove(&mut self, process_id: u32) {
@@ -60,15 +85,17 @@ impl CancelKeys {
         let mut bytes = [0; KEY_BYTES_MAX];
         bytes[..size].copy_from_slice(&secret[..size]);
         let key = CancelKey { process_id, bytes, size };
-        self.0.insert(process_id, (key, client));
+        self.0.insert(process_id, (Secret::of(&key), client));
         key
     }
 
     fn find(&self, process_id: u32, key: &[u8]) -> Option<ClientId> {
         // For a number that nobody has, the same comparison is made and fails.
-        let nobody = (CancelKey { process_id: 0, bytes: [0; KEY_BYTES_MAX], size: 0 }, ClientId(0));
-        let (own, client) = self.0.get(&process_id).unwrap_or(&nobody);
-        (own.is(key) && own.size > 0).then_some(*client)
+        let nobody = CancelKey { process_id: 0, bytes: [0; KEY_BYTES_MAX], size: 0 };
+        let held = self.0.get(&process_id);
+        let (own, client) =
+            held.map_or((nobody, ClientId(0)), |(own, client)| (own.key(process_id), *client));
+        (own.is(key) && own.size > 0).then_some(client)
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Hub<C, S> {
     pub(crate) secrets: Secrets,
     /// Those of the settings, and those made from `*`.
     pub(crate) entries: BTreeMap<String, Entry>,
-    pub(crate) users: BTreeMap<String, UserCounts>,
+    pub(crate) users: BTreeMap<Arc<str>, UserCounts>,
     pub(crate) pools: BTreeMap<PoolId, Record<C, S>>,
     pub(crate) policies: BTreeMap<(PoolId, String), Arc<ClientPolicy>>,
     pub(crate) clients: FxHashMap<ClientId, Resident<C>>,
@@ -79,8 +79,8 @@ pub(crate) struct Resident<C> {
     pub(crate) handle: C,
     /// `None` in the console.
     pub(crate) pool: Option<PoolId>,
-    /// The name it logged in with.
-    pub(crate) user: Box<str>,
+    /// The name it logged in with, shared by all who did.
+    pub(crate) user: Arc<str>,
     /// Its cancel key's number.
     pub(crate) key: Option<u32>,
 }
@@ -193,6 +193,11 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         cell
     }
 
+    /// All clients of pools, with their pools.
+    pub fn members(&self) -> impl Iterator<Item = (PoolId, &C)> {
+        self.clients.values().filter_map(|resident| Some((resident.pool?, &resident.handle)))
+    }
+
     /// The pools of one database, or of all.
     pub(crate) fn cells(&self, database: Option<&str>) -> Vec<Arc<PoolCell<C, S>>> {
         let wanted = |record: &&Record<C, S>| {
@@ -202,12 +207,24 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     }
 
     pub(crate) fn count_user(&mut self, user: &str, count: impl FnOnce(&mut UserCounts)) {
-        let counts = self.users.entry(user.to_owned()).or_default();
-        count(counts);
-        if *counts == UserCounts::default() {
-            // Names come from clients: only those that are in use are kept.
-            self.users.remove(user);
+        if let Some(counts) = self.users.get_mut(user) {
+            count(counts);
+            if *counts == UserCounts::default() {
+                // Names come from clients: only those that are in use are kept.
+                self.users.remove(user);
+            }
+            return;
         }
+        let mut counts = UserCounts::default();
+        count(&mut counts);
+        if counts != UserCounts::default() {
+            self.users.insert(user.into(), counts);
+        }
+    }
+
+    /// A user's name, shared with all who have it too.
+    pub(crate) fn user_name(&self, user: &str) -> Arc<str> {
+        self.users.get_key_value(user).map_or_else(|| user.into(), |(name, _)| Arc::clone(name))
     }
 
     pub(crate) fn user_counts(&self, user: &str) -> UserCounts {

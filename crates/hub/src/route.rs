@@ -81,8 +81,9 @@ pub enum Challenge<C, S> {
 /// What a password is compared with.
 #[derive(Clone, Debug)]
 pub enum Expected {
-    /// The user's secret.
-    Stored(StoredSecret),
+    /// The user's secret, and the password that was found to be right for it before, if it is known: comparing
+    /// with that is quick.
+    Stored(StoredSecret, Option<Password>),
     /// There is no such user: the comparison is made all the same, and nothing is right.
     Nobody(Decoy),
 }
@@ -231,8 +232,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         match method.challenge(stored.as_ref(), self.secrets.userlist().unknown_as()) {
             Exchange::Pass => Challenge::Pass,
             Exchange::Refuse(cause) => Challenge::Refuse(refusal(cause, seat)),
-            Exchange::Cleartext => Challenge::Plain(self.expected(stored)),
-            Exchange::Md5 => Challenge::Md5(self.expected(stored)),
+            Exchange::Cleartext => Challenge::Plain(self.expected(seat, stored)),
+            Exchange::Md5 => Challenge::Md5(self.expected(seat, stored)),
             Exchange::Scram => self.scram(seat, stored),
             Exchange::Certificate => {
                 let name = facts.certificate_name;
@@ -319,9 +320,9 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         known.or_else(|| self.settings.users.contains_key(&seat.user).then_some(StoredSecret::Unusable))
     }
 
-    fn expected(&self, stored: Option<StoredSecret>) -> Expected {
+    fn expected(&self, seat: &Seat, stored: Option<StoredSecret>) -> Expected {
         match stored {
-            Some(stored) => Expected::Stored(stored),
+            Some(stored) => Expected::Stored(stored, self.secrets.shown(&seat.database, &seat.user).cloned()),
             None => Expected::Nobody(decoy(self.secrets.userlist().unknown_as())),
         }
     }

@@ -125,6 +125,15 @@ impl Secrets {
         self.learned.insert(holder, Checked { against, value });
     }
 
+    /// The password by which a client has shown that it knows the user's present secret.
+    pub(crate) fn shown(&self, database: &str, user: &str) -> Option<&Password> {
+        let (holder, stored) = self.held(database, user)?;
+        match self.learned.get(&holder).filter(|learned| learned.against == *stored)?.value {
+            LoginSecret::Clear(ref password) => Some(password),
+            _ => None,
+        }
+    }
+
     /// What servers of a pool are logged in to with. A forced user's secret never comes from a client.
     pub(crate) fn for_server(
         &self,

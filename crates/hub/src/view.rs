@@ -28,8 +28,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// `SHOW USERS`: all that are configured, found, or in use.
     pub fn user_rows(&self) -> Vec<UserRow> {
         let listed = self.secrets.userlist().users.keys();
-        let mut names: Vec<&String> =
-            listed.chain(self.settings.users.keys()).chain(self.users.keys()).collect();
+        let configured = listed.chain(self.settings.users.keys()).map(String::as_str);
+        let mut names: Vec<&str> = configured.chain(self.users.keys().map(|name| &**name)).collect();
         names.sort();
         names.dedup();
         names.into_iter().map(|name| self.user_row(name)).collect()

@@ -36,6 +36,10 @@ pub struct Policy {
     pub transaction_timeout: Duration,
     /// Without a server and silent.
     pub client_idle_timeout: Duration,
+    /// Waiting for a server: for whoever asks for one.
+    pub query_wait_timeout: Duration,
+    /// After so long a wait the client is told that it waits.
+    pub query_wait_notify: Duration,
 }
 
 impl Policy {
@@ -68,6 +72,8 @@ impl Default for Policy {
             idle_transaction_timeout: Duration::ZERO,
             transaction_timeout: Duration::ZERO,
             client_idle_timeout: Duration::ZERO,
+            query_wait_timeout: Duration::ZERO,
+            query_wait_notify: Duration::ZERO,
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Admin {
 
 /// Does what can be done. True if it wants another turn.
 pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> bool {
-    let letters = std::mem::take(&mut session.mail.lock().letters);
+    let letters = session.mail.lock().take_letters();
     let mut out = Vec::new();
     for letter in letters {
         match letter {

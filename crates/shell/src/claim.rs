@@ -2,42 +2,55 @@
 
 use std::net::IpAddr;
 
-use auth::hba::Origin;
+use auth::hba;
 use client::login::{Identity, Replication};
 use hub::Facts;
 
-use crate::session::Session;
+use crate::session::{Origin, Session};
 use crate::socket::Stream;
 
-/// What a client claims, kept while somebody finds out about it.
+/// What is known of a client beside what it says.
 #[derive(Clone, Debug)]
-pub struct Claim {
-    database: String,
-    database_may_exist: bool,
-    user: String,
+pub struct Witness {
     address: Option<IpAddr>,
-    /// It came over TLS.
-    pub is_tls: bool,
+    is_tls: bool,
     certificate_name: Option<String>,
     system_user: Option<String>,
     is_own_user: bool,
-    replication: hub::Replication,
 }
 
-impl Claim {
-    /// What is known of a client once its startup message is read.
-    pub fn of(session: &Session, stream: &Stream, identity: &Identity) -> Claim {
+impl Witness {
+    /// What its connection shows.
+    pub fn of(session: &Session, stream: &Stream) -> Witness {
         let certificate = stream.tls().and_then(|tls| tls.peer_certificates()).and_then(<[_]>::first);
-        let peer = if session.peer.is_none() { crate::peer::of(stream.socket()) } else { None };
-        Claim {
-            database: identity.database.clone(),
-            database_may_exist: identity.database_may_exist(),
-            user: identity.user.clone(),
-            address: session.peer.map(|peer| peer.ip()),
+        let peer = if session.origin == Origin::Unix { crate::peer::of(stream.socket()) } else { None };
+        Witness {
+            address: session.origin.address().map(|peer| peer.ip()),
             is_tls: stream.tls().is_some(),
             certificate_name: certificate.and_then(|certificate| crate::tls::common_name(certificate)),
             is_own_user: peer.as_ref().is_some_and(|peer| peer.is_own),
             system_user: peer.and_then(|peer| peer.name),
+        }
+    }
+
+    /// Whether it came over TLS.
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+
+    /// With what it says, as the hub wants it.
+    pub fn facts<'a>(&'a self, identity: &'a Identity) -> Facts<'a> {
+        Facts {
+            database: &identity.database,
+            database_may_exist: identity.database_may_exist(),
+            user: &identity.user,
+            origin: match self.address {
+                Some(address) => hba::Origin::Tcp { address, tls: self.is_tls },
+                None => hba::Origin::Unix,
+            },
+            certificate_name: self.certificate_name.as_deref(),
+            system_user: self.system_user.as_deref(),
+            is_own_user: self.is_own_user,
             replication: match identity.replication {
                 Replication::No => hub::Replication::No,
                 Replication::Physical => hub::Replication::Physical,
@@ -45,21 +58,25 @@ impl Claim {
             },
         }
     }
+}
 
+/// What a client claims, kept while somebody finds out about it.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// What it says.
+    pub identity: Identity,
+    /// What else is known.
+    pub witness: Witness,
+}
+
+impl Claim {
     /// As the hub wants it.
     pub fn facts(&self) -> Facts<'_> {
-        Facts {
-            database: &self.database,
-            database_may_exist: self.database_may_exist,
-            user: &self.user,
-            origin: match self.address {
-                Some(address) => Origin::Tcp { address, tls: self.is_tls },
-                None => Origin::Unix,
-            },
-            certificate_name: self.certificate_name.as_deref(),
-            system_user: self.system_user.as_deref(),
-            is_own_user: self.is_own_user,
-            replication: self.replication,
-        }
+        self.witness.facts(&self.identity)
+    }
+
+    /// Whether it came over TLS.
+    pub fn is_tls(&self) -> bool {
+        self.witness.is_tls
     }
 }

@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use baton::Bits;
 use client::login::{
-    AwaitAcceptance, AwaitChallenge, AwaitVerdict, Carried, Evidence, Identity, Login, Next, Replication,
-    Step, Transport, Welcome,
+    Authenticated, AwaitAcceptance, AwaitChallenge, AwaitVerdict, Carried, Greeting, Identity, Login, Next,
+    Replication, Step, Transport,
 };
+use hub::CancelKey;
 use link::Link;
 use model::parameters::Parameters;
 use model::{Moment, Refusal};
 use wire::server::TransactionStatus;
 
 use crate::admin::Admin;
-use crate::entry::Entry;
+use crate::entry::{Entry, Place, link_policy};
 use crate::home::Home;
+use crate::journal;
 use crate::lease;
+use crate::reception::{Kind, Reception};
 use crate::relay;
 use crate::session::{ClientFacts, Core, Letter, Phase, Session, Steady, news};
 use crate::shared::{Identified, Shared};
@@ -42,16 +45,17 @@ enum Stage {
 /// A client that may come in and is not told yet.
 struct Admitted {
     acceptance: AwaitAcceptance,
-    home: Arc<Home>,
-    entry: Entry,
+    place: Place,
     carried: Carried,
+    key: Option<CancelKey>,
     ticket: Option<pool::Ticket>,
 }
 
 /// A client on its way in.
 pub struct Entering {
     stage: Stage,
-    identity: Option<Identity>,
+    /// Who it says it is, and where it goes if it proves that.
+    claimed: Option<(Identity, hub::Seat)>,
     is_unix: bool,
     is_direct_tls: bool,
     has_read: bool,
@@ -64,7 +68,7 @@ impl Entering {
         let transport = if is_unix { Transport::Plain } else { shared.transport() };
         Entering {
             stage: Stage::Reading(Login::new(transport)),
-            identity: None,
+            claimed: None,
             is_unix,
             is_direct_tls: false,
             has_read: false,
@@ -77,7 +81,7 @@ impl Entering {
         if let Stage::FirstServer(admitted) = self.stage
             && let Some(ticket) = admitted.ticket
         {
-            admitted.home.pool().forget(ticket);
+            admitted.place.home.pool().forget(ticket);
         }
     }
 }
@@ -140,7 +144,7 @@ fn entering(core: &mut Core) -> Option<&mut Entering> {
 fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut Vec<u8>) -> Outcome {
     let (granted, letters) = {
         let mut mail = session.mail.lock();
-        (mail.granted.take(), std::mem::take(&mut mail.letters))
+        (mail.granted.take(), mail.take_letters())
     };
     let mut outcome = Outcome::On;
     if let Some(granted) = granted {
@@ -152,7 +156,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: 
             && let Stage::FirstServer(mut admitted) = std::mem::replace(&mut entering.stage, Stage::Over)
         {
             admitted.ticket = None;
-            outcome = welcome(worker, session, core, *admitted, None, out);
+            outcome = receive(worker, session, core, *admitted, Known::ByPool, out);
         }
     }
     for letter in letters {
@@ -168,7 +172,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: 
             (Letter::End(refusal), _) => return Outcome::End(Some(refusal)),
             (Letter::Dedicated(Ok(moored)), Stage::FirstServer(admitted)) => {
                 let own = moored.berth.look(|_, conn| conn.map(|conn| Arc::clone(&conn.machine.parameters)));
-                outcome = welcome(worker, session, core, *admitted, own, out);
+                outcome = receive(worker, session, core, *admitted, Known::Own(own), out);
                 if let Phase::Steady(_) = core.phase {
                     lease::accept_dedicated(worker, session, core, moored);
                 }
@@ -293,9 +297,9 @@ fn follow(
         }
         Next::Identify(identity, state) => {
             entering.stage = Stage::Challenge(state);
-            let answer = worker.shared.identify(session, &core.stream, &identity);
+            let (seat, answer) = worker.shared.identify(session, &core.stream, &identity);
             if let Phase::Entering(entering) = &mut core.phase {
-                entering.identity = Some(identity);
+                entering.claimed = Some((identity, seat));
             }
             match answer {
                 Identified::Later => Outcome::Wait,
@@ -308,9 +312,8 @@ fn follow(
             Outcome::Wait
         }
         Next::Authenticated(authenticated, acceptance) => {
-            let Some(identity) = entering.identity.take() else { return Outcome::End(None) };
-            let (evidence, requested) = (authenticated.evidence, authenticated.requested);
-            admit(worker, session, core, identity, evidence, requested, acceptance, out)
+            let Some(claimed) = entering.claimed.take() else { return Outcome::End(None) };
+            admit(worker, session, core, claimed, authenticated, acceptance, out)
         }
         Next::Cancel { process_id, key } => {
             worker.shared.cancel_request(session, process_id, &key, &mut worker.runnable);
@@ -347,50 +350,51 @@ fn challenged(
 }
 
 /// The client has proved who it is: may it come in?
-#[expect(clippy::too_many_arguments, reason = "all of it is the login's outcome, used once")]
 fn admit(
     worker: &mut Worker,
     session: &Arc<Session>,
     core: &mut Core,
-    identity: Identity,
-    evidence: Evidence,
-    requested: client::login::Requested,
+    (identity, seat): (Identity, hub::Seat),
+    authenticated: Authenticated,
     acceptance: AwaitAcceptance,
     out: &mut Vec<u8>,
 ) -> Outcome {
-    let facts = ClientFacts {
-        database: identity.database.clone(),
-        user: identity.user.clone(),
-        replication: match identity.replication {
-            Replication::No => "none",
-            Replication::Logical => "logical",
-            Replication::Physical => "physical",
-        },
-        tls: core.stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
-    };
+    let Authenticated { evidence, requested } = authenticated;
+    let facts = facts(core, &identity);
     *session.facts.lock() = Some(worker.shared.share_facts(facts));
-    let entry = match worker.shared.enter(session, &identity, evidence) {
-        Ok(entry) => entry,
+    let (entry, key) = match worker.shared.enter(session, &seat, &identity, evidence) {
+        Ok(entered) => entered,
         Err(refusal) => return Outcome::End(Some(refusal)),
     };
+    // A kind of client that was here before is not judged again.
+    let known = known(&entry);
+    if let (Some(known), Entry::Pool(place)) = (&known, &entry)
+        && let Some(reception) = place.home.receptions.find(&place.policy, known, &requested)
+    {
+        journal::login_attempt(&worker.shared, session);
+        count_login(worker, &place.home);
+        let home = Arc::clone(&place.home);
+        return welcome(worker, session, core, home, acceptance, &reception, key, out);
+    }
+    let asked = requested.clone();
     let carried = match entry.settle(requested) {
         Ok(carried) => carried,
         Err(refusal) => return Outcome::End(Some(refusal)),
     };
-    worker.shared.logged_in(session);
-    if let Entry::Console(role) = entry {
-        return open_console(worker, session, core, role, acceptance, out);
-    }
-    let Some(home) = entry.home() else { return Outcome::End(Some(Refusal::BouncerConfigError)) };
-    home.counters[usize::from(worker.id.0)].add_client_login_count(1);
-    let mut admitted = Admitted { acceptance, home: Arc::clone(&home), entry, carried, ticket: None };
-    if admitted.entry.is_replication() {
-        worker.shared.open_dedicated(session, &home, &identity, &admitted.carried);
+    journal::login_attempt(&worker.shared, session);
+    let place = match entry {
+        Entry::Console(role) => return open_console(core, role, acceptance, key, out),
+        Entry::Pool(place) => place,
+    };
+    count_login(worker, &place.home);
+    let mut admitted = Admitted { acceptance, place, carried, key, ticket: None };
+    if admitted.place.is_replication {
+        worker.shared.open_dedicated(session, &admitted.place.home, &identity, &admitted.carried);
+    } else if let Some(known) = known {
+        let kind = Kind { policy: Arc::clone(&admitted.place.policy), known, requested: asked };
+        return receive(worker, session, core, admitted, Known::Kind(kind), out);
     } else {
-        let welcome_is_known = home.welcome.lock().is_some();
-        if welcome_is_known {
-            return welcome(worker, session, core, admitted, None, out);
-        }
+        let home = Arc::clone(&admitted.place.home);
         let deadline = worker.now.deadline(worker.shared.login_timeout());
         let answer = home.pool().checkout(worker.now, worker.id, session, deadline);
         match answer {
@@ -404,7 +408,7 @@ fn admit(
                 if let Some((conn, _)) = grant.server.berth.take_for(Arc::clone(session)) {
                     lease::give_back(worker, &grant.server, conn);
                 }
-                return welcome(worker, session, core, admitted, None, out);
+                return receive(worker, session, core, admitted, Known::ByPool, out);
             }
         }
     }
@@ -414,57 +418,120 @@ fn admit(
     Outcome::Wait
 }
 
+fn facts(core: &Core, identity: &Identity) -> ClientFacts {
+    ClientFacts {
+        database: identity.database.clone(),
+        user: identity.user.clone(),
+        replication: match identity.replication {
+            Replication::No => "none",
+            Replication::Logical => "logical",
+            Replication::Physical => "physical",
+        },
+        tls: core.stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
+    }
+}
+
+fn count_login(worker: &Worker, home: &Home) {
+    home.counters[usize::from(worker.id.0)].add_client_login_count(1);
+}
+
+/// What the client's pool knows of its servers' parameters; nothing where its server is to be its own.
+fn known(entry: &Entry) -> Option<Arc<Parameters>> {
+    match entry {
+        Entry::Pool(place) if !place.is_replication => place.home.welcome.lock().clone(),
+        Entry::Pool(_) | Entry::Console(_) => None,
+    }
+}
+
 fn open_console(
-    worker: &mut Worker,
-    session: &Arc<Session>,
     core: &mut Core,
     role: console::Role,
     acceptance: AwaitAcceptance,
+    key: Option<CancelKey>,
     out: &mut Vec<u8>,
 ) -> Outcome {
     let parameters = console::welcome(crate::VERSION);
-    let (process_id, key) = worker.shared.issue_key(session, false);
     let parameters = parameters.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-    acceptance.accepted(out).welcome(Welcome { parameters, process_id, key: &key, notices: &[] }, out);
-    wire::encode::ready_for_query(out, TransactionStatus::Idle);
+    greet(acceptance, &Greeting::new(parameters, &[]), key, out);
     core.phase = Phase::Admin(Box::new(Admin { console: console::Session::new(role) }));
     Outcome::Wait
 }
 
-/// Tells the client about its session, and begins it. `own`: what the server reported that is its alone.
-fn welcome(
+/// What is known of the server's parameters.
+enum Known {
+    /// What its pool knows, for clients of this kind.
+    Kind(Kind),
+    /// What its pool knows.
+    ByPool,
+    /// What the server reported that is the client's alone.
+    Own(Option<Arc<Parameters>>),
+}
+
+/// Makes what the client is told, and lets it in.
+fn receive(
     worker: &mut Worker,
     session: &Arc<Session>,
     core: &mut Core,
     admitted: Admitted,
-    own: Option<Arc<Parameters>>,
+    known: Known,
     out: &mut Vec<u8>,
 ) -> Outcome {
-    let Admitted { acceptance, home, entry, carried, .. } = admitted;
+    let Admitted { acceptance, place, carried, key, .. } = admitted;
+    let Place { home, policy, is_replication } = place;
+    let (own, kind) = match known {
+        Known::Kind(kind) => (Some(Arc::clone(&kind.known)), Some(kind)),
+        Known::ByPool => (None, None),
+        Known::Own(own) => (own, None),
+    };
     let known = own.or_else(|| home.welcome.lock().clone()).unwrap_or_default();
-    let Some(terms) = entry.terms() else { return Outcome::End(Some(Refusal::BouncerConfigError)) };
-    let is_replication = entry.is_replication();
-    let parameters =
-        if is_replication { Arc::clone(&known) } else { merge(&known, &carried, session, &worker.shared) };
-    let (process_id, key) = worker.shared.issue_key(session, terms.takes_long_keys);
-    let notice = worker.shared.login_notice();
-    let notices: Vec<&str> = notice.iter().map(String::as_str).collect();
+    let (terms, parameters) = if is_replication {
+        (Arc::new(link_policy(&policy, true)), known)
+    } else {
+        (home.receptions.terms(&policy), merge(&known, &carried, session, &worker.shared))
+    };
+    let notice = Some(policy.login_notify_message.as_str()).filter(|text| !text.is_empty());
     let reported = parameters.iter().filter(|parameter| parameter.reported);
-    let parameters_told = reported.map(|parameter| (&*parameter.name, &*parameter.value));
-    acceptance
-        .accepted(out)
-        .welcome(Welcome { parameters: parameters_told, process_id, key: &key, notices: &notices }, out);
+    let told = reported.map(|parameter| (&*parameter.name, &*parameter.value));
+    let greeting = Greeting::new(told, notice.as_slice());
+    let reception = Arc::new(Reception { terms, parameters, greeting });
+    // With its address in it, what a client is told is its own.
+    if let Some(kind) = kind.filter(|_| !policy.application_name_add_host) {
+        home.receptions.keep(kind, &reception);
+    }
+    welcome(worker, session, core, home, acceptance, &reception, key, out)
+}
+
+fn greet(acceptance: AwaitAcceptance, greeting: &Greeting, key: Option<CancelKey>, out: &mut Vec<u8>) {
+    let accepted = acceptance.accepted(out);
+    match &key {
+        Some(key) => accepted.welcome(greeting, key.process_id, key.secret(), out),
+        None => accepted.welcome(greeting, 0, &[0; 4], out),
+    }
     wire::encode::ready_for_query(out, TransactionStatus::Idle);
-    let machine = client::Client::new(session.id, parameters);
+}
+
+/// Tells the client about its session, and begins it.
+#[expect(clippy::too_many_arguments, reason = "all of it is the login's outcome, used once")]
+fn welcome(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    home: Arc<Home>,
+    acceptance: AwaitAcceptance,
+    reception: &Reception,
+    key: Option<CancelKey>,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    greet(acceptance, &reception.greeting, key, out);
+    let machine = client::Client::new(session.id, Arc::clone(&reception.parameters));
     let statements = Arc::clone(&worker.shared.statements);
     let unread = !core.pending.is_empty();
     if !unread {
         // The room that the login took; an idle client keeps none.
         core.pending = Vec::new();
     }
-    *session.home.lock() = Some(Arc::clone(&home));
     core.phase = Phase::Steady(Box::new(Steady {
-        link: Link::new(machine, Arc::clone(&terms.policy), statements, worker.now),
+        link: Link::new(machine, Arc::clone(&reception.terms), statements, worker.now),
         home,
         ticket: None,
         waiting_since: Moment::NEVER,
@@ -473,8 +540,6 @@ fn welcome(
         lease: None,
         stalled: false,
         unread,
-        query_wait_timeout: terms.query_wait_timeout,
-        query_wait_notify: terms.query_wait_notify,
         leaves_at: None,
         is_mid_message: false,
     }));

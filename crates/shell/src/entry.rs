@@ -1,7 +1,6 @@
 //! What a client is let in to: the console, or a pool and the rules of its session there.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use client::login::{Carried, UnknownParameter};
 use hub::ClientPolicy;
@@ -10,87 +9,41 @@ use model::Refusal;
 
 use crate::home::Home;
 
-/// What a client of a pool lives by.
-#[derive(Clone)]
-pub struct Terms {
-    /// For its link.
-    pub policy: Arc<Policy>,
-    /// How long it may wait for a server.
-    pub query_wait_timeout: Duration,
-    /// When it is told that it waits.
-    pub query_wait_notify: Duration,
-    /// Its protocol has cancel keys of more than four bytes.
-    pub takes_long_keys: bool,
-}
-
-impl Terms {
-    /// Settings in, terms out.
-    pub fn of(policy: &ClientPolicy, is_dedicated: bool, takes_long_keys: bool) -> Terms {
-        Terms {
-            policy: Arc::new(link_policy(policy, is_dedicated)),
-            query_wait_timeout: policy.query_wait_timeout,
-            query_wait_notify: policy.query_wait_notify,
-            takes_long_keys,
-        }
-    }
-}
-
 /// A client that may come in.
 pub enum Entry {
     /// Into the console.
     Console(console::Role),
     /// Into a pool.
-    Pool {
-        /// Which.
-        home: Arc<Home>,
-        /// By what rules.
-        policy: Arc<ClientPolicy>,
-        /// The same for its link.
-        terms: Terms,
-        /// It wants a server of its own.
-        is_replication: bool,
-    },
+    Pool(Place),
+}
+
+/// A client's place in a pool.
+pub struct Place {
+    /// Which.
+    pub home: Arc<Home>,
+    /// By what rules.
+    pub policy: Arc<ClientPolicy>,
+    /// It wants a server of its own.
+    pub is_replication: bool,
 }
 
 impl Entry {
-    /// The pool.
-    pub fn home(&self) -> Option<Arc<Home>> {
-        match self {
-            Entry::Console(_) => None,
-            Entry::Pool { home, .. } => Some(Arc::clone(home)),
-        }
-    }
-
-    /// The rules of its session.
-    pub fn terms(&self) -> Option<Terms> {
-        match self {
-            Entry::Console(_) => None,
-            Entry::Pool { terms, .. } => Some(terms.clone()),
-        }
-    }
-
-    /// Whether it wants a server of its own.
-    pub fn is_replication(&self) -> bool {
-        matches!(self, Entry::Pool { is_replication: true, .. })
-    }
-
     /// What becomes of the parameters of its startup message. The console takes any and heeds none.
     ///
     /// # Errors
     /// A parameter that nobody would apply.
     pub fn settle(&self, requested: client::login::Requested) -> Result<Carried, Refusal> {
-        let (ignored, tracked, unknown) = match self {
-            Entry::Console(_) => (Vec::new(), Vec::new(), UnknownParameter::Carry),
-            Entry::Pool { policy, .. } => {
-                let unknown = if policy.is_compat_pgbouncer {
-                    UnknownParameter::Refuse
-                } else {
-                    UnknownParameter::Carry
-                };
-                (policy.ignore_startup_parameters.clone(), tracked(policy), unknown)
-            }
+        let Entry::Pool(Place { policy, .. }) = self else {
+            let unknown = UnknownParameter::Carry;
+            return requested.settle(&client::login::Policy { ignored: &[], tracked: &[], unknown });
         };
-        requested.settle(&client::login::Policy { ignored: &ignored, tracked: &tracked, unknown })
+        let unknown = match policy.is_compat_pgbouncer {
+            true => UnknownParameter::Refuse,
+            false => UnknownParameter::Carry,
+        };
+        let tracked = tracked(policy);
+        let ignored = &policy.ignore_startup_parameters;
+        requested.settle(&client::login::Policy { ignored, tracked: &tracked, unknown })
     }
 }
 
@@ -119,6 +72,8 @@ pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
         idle_transaction_timeout: policy.idle_transaction_timeout,
         transaction_timeout: policy.transaction_timeout,
         client_idle_timeout: policy.client_idle_timeout,
+        query_wait_timeout: policy.query_wait_timeout,
+        query_wait_notify: policy.query_wait_notify,
         ..Policy::default()
     }
 }

@@ -9,6 +9,7 @@ use pool::Pool;
 use stats::Counters;
 
 use crate::moored::Moored;
+use crate::reception::Receptions;
 use crate::session::Session;
 
 /// Handles as the pool moves them.
@@ -28,6 +29,8 @@ pub struct Home {
     pub counters: Box<[Counters]>,
     /// What the first server reported: told to clients at their login.
     pub welcome: Mutex<Option<Arc<Parameters>>>,
+    /// What clients that come alike are given alike.
+    pub receptions: Receptions,
     /// How servers are cleaned whose client is gone.
     pub cleaning: Mutex<Arc<Policy>>,
 }
@@ -36,7 +39,13 @@ impl Home {
     /// A pool that nobody has used yet.
     pub fn new(cell: Arc<Cell>, workers: usize, cleaning: Arc<Policy>) -> Home {
         let counters = (0..workers).map(|_| Counters::default()).collect();
-        Home { cell, counters, welcome: Mutex::new(None), cleaning: Mutex::new(cleaning) }
+        Home {
+            cell,
+            counters,
+            welcome: Mutex::new(None),
+            receptions: Receptions::default(),
+            cleaning: Mutex::new(cleaning),
+        }
     }
 
     /// What all workers counted together.

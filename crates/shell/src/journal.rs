@@ -19,7 +19,7 @@ impl fmt::Display for ClientName<'_> {
         let (database, user) =
             who.as_ref().map_or(("(nodb)", "(nouser)"), |who| (&*who.database, &*who.user));
         write!(f, "C-{:#x}: {database}/{user}@", self.0.id.0)?;
-        address(f, self.0.peer)
+        address(f, self.0.origin.address())
     }
 }
 
@@ -66,7 +66,7 @@ pub fn client_closed(shared: &Shared, session: &Session, refusal: Option<&Refusa
         tracing::warn!(socket = %ClientName(session), "pooler error: {refusal}");
     }
     if general.log_disconnections {
-        let age = shared.clock.unix_seconds().saturating_sub(session.connected_unix);
+        let age = shared.clock.unix_seconds().saturating_sub(session.connected_unix.into());
         match refusal {
             Some(refusal) => {
                 tracing::info!(socket = %ClientName(session), "closing because: {refusal} (age={age}s)");

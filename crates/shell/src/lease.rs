@@ -34,7 +34,7 @@ pub enum Checkout {
 /// Asks the pool for a server.
 pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
-    let deadline = worker.now.deadline(steady.query_wait_timeout);
+    let deadline = worker.now.deadline(steady.link.policy().query_wait_timeout);
     let answer = steady.home.pool().checkout(worker.now, worker.id, session, deadline);
     answered(worker, session, core, answer)
 }
@@ -43,7 +43,7 @@ pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) ->
 pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let since = if steady.waiting_since == Moment::NEVER { worker.now } else { steady.waiting_since };
-    let deadline = since.deadline(steady.query_wait_timeout);
+    let deadline = since.deadline(steady.link.policy().query_wait_timeout);
     let answer = steady.home.pool().checkout_first(worker.now, worker.id, session, since, deadline);
     answered(worker, session, core, answer)
 }
@@ -57,7 +57,7 @@ fn answered(
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     match answer {
         pool::Checkout::Granted(Grant { server, check, .. }) => {
-            accept(worker, session, core, Granted { server, check, waited: Duration::ZERO })
+            accept(worker, session, core, Granted { server, check, waited_us: 0 })
         }
         pool::Checkout::Queued { ticket, open } => {
             steady.ticket = Some(ticket);
@@ -81,8 +81,8 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     };
     let counters = &steady.home.counters[usize::from(worker.id.0)];
     counters.add_server_assignment_count(1);
-    if !granted.waited.is_zero() {
-        counters.add_wait_time_us(granted.waited.as_micros() as u64);
+    if granted.waited_us > 0 {
+        counters.add_wait_time_us(granted.waited_us);
     }
     let idle_us = worker.now.micros_since(conn.machine.requested_at);
     let has_news = edge || conn.side.readable || (idle_us > PEEK_AFTER_US && conn.side.stream.has_news());
@@ -105,8 +105,7 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
 
 /// Takes a server that was opened for this client alone.
 pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, moored: Arc<Moored>) {
-    let _granted =
-        accept(worker, session, core, Granted { server: moored, check: false, waited: Duration::ZERO });
+    let _granted = accept(worker, session, core, Granted { server: moored, check: false, waited_us: 0 });
 }
 
 /// The link is done with its server: back to the pool, or straight to the next waiter.
@@ -144,7 +143,8 @@ pub fn settle(
             drop(pool);
             // An edge that came meanwhile is seen by who takes it.
             let _edge = moored.berth.moor(conn, Holder::Pool);
-            let granted = Granted { server: grant.server, check: grant.check, waited };
+            let granted =
+                Granted { server: grant.server, check: grant.check, waited_us: waited.as_micros() as u64 };
             if client.grant(granted) {
                 worker.runnable.push_back(client);
             }
@@ -173,7 +173,7 @@ pub fn settle(
 pub fn return_grant(worker: &mut Worker, session: &Arc<Session>) -> bool {
     let granted = {
         let mut mail = session.mail.lock();
-        mail.letters.clear();
+        drop(mail.take_letters());
         mail.granted.take()
     };
     if let Some(Granted { server, .. }) = granted

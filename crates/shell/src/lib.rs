@@ -18,6 +18,7 @@ pub mod keeper;
 mod waiting;
 pub mod claim;
 pub mod entry;
+pub mod reception;
 pub mod admin;
 
 pub mod shared;

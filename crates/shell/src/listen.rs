@@ -182,6 +182,8 @@ fn listen_on_address(options: &ListenOptions, address: SocketAddr) -> io::Result
         // `*` has a socket of its own for IPv4.
         socket.set_only_v6(true)?;
     }
+    // Connections begin with it where the system hands it down; from the first one on, so before `listen`.
+    socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     #[cfg(target_os = "linux")]
     if options.defer_accept {

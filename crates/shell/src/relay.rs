@@ -90,6 +90,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
                 return false;
             }
             Turn::End(refusal) => {
+                core.has_left = refusal.is_none();
                 close(worker, session, core, refusal.map(|refusal| *refusal));
                 return false;
             }
@@ -370,7 +371,7 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
 fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Option<Option<Refusal>> {
     let (granted, letters) = {
         let mut mail = session.mail.lock();
-        (mail.granted.take(), std::mem::take(&mut mail.letters))
+        (mail.granted.take(), mail.take_letters())
     };
     if let Some(granted) = granted {
         if let Phase::Steady(steady) = &mut core.phase {
@@ -387,9 +388,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
             Letter::Cancel => lease::cancel(worker, core),
             Letter::Terms(terms) => {
                 if let Phase::Steady(steady) = &mut core.phase {
-                    steady.link.set_policy(Arc::clone(&terms.policy));
-                    steady.query_wait_timeout = terms.query_wait_timeout;
-                    steady.query_wait_notify = terms.query_wait_notify;
+                    steady.link.set_policy(terms);
                 }
             }
             Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),
@@ -412,7 +411,9 @@ fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
             leave_if_silent(core);
             return None;
         }
-        if !steady.told_queued && steady.waiting_since.deadline(steady.query_wait_notify) <= worker.now {
+        if !steady.told_queued
+            && steady.waiting_since.deadline(steady.link.policy().query_wait_notify) <= worker.now
+        {
             steady.told_queued = true;
             let mut notice = Vec::new();
             wire::encode::report(
@@ -450,7 +451,7 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
     } else if steady.ticket.is_none() {
         steady.link.poll_timeout()
     } else {
-        let notify = if steady.told_queued { Duration::ZERO } else { steady.query_wait_notify };
+        let notify = if steady.told_queued { Duration::ZERO } else { steady.link.policy().query_wait_notify };
         let query = steady.waiting_since.deadline(steady.link.policy().query_timeout);
         let silent = if steady.is_sure { Moment::NEVER } else { steady.waiting_since + SILENT_AFTER };
         steady.waiting_since.deadline(notify).min(query).min(silent)
@@ -477,8 +478,10 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
         client::refuse::encode(&mut words, refusal);
         core.stream.send_bytes(&words);
     }
-    core.stream.farewell(&mut worker.scratch);
-    if let Some(token) = session.token.lock().take() {
+    if !core.has_left || (core.readable && !core.hung_up) || !core.stream.is_plain_and_sent() {
+        core.stream.farewell(&mut worker.scratch);
+    }
+    if let Some(token) = session.token.take() {
         worker.shared.workers[usize::from(session.worker.0)].sources.remove(token);
     }
     journal::client_closed(&worker.shared, session, refusal.as_ref());

@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use baton::{Bits, Gate};
-use link::Link;
+use link::{Link, Policy};
 use mio::Token;
 use model::{ClientId, Moment, Refusal, WorkerId};
 use parking_lot::Mutex;
@@ -14,7 +13,6 @@ use pool::Ticket;
 
 use crate::admin::Admin;
 use crate::enter::Entering;
-use crate::entry::Terms;
 use crate::home::Home;
 use crate::moored::{Moored, ServerSide};
 use crate::socket::Stream;
@@ -52,7 +50,7 @@ pub enum Letter {
     /// What the console answers.
     Reply(Box<console::Reply>),
     /// The settings have changed.
-    Terms(Box<Terms>),
+    Terms(Arc<Policy>),
     /// The server that it alone may use is connected, or could not be.
     Dedicated(Result<Arc<Moored>, Refusal>),
 }
@@ -63,8 +61,8 @@ pub struct Granted {
     pub server: Arc<Moored>,
     /// It must show that it lives.
     pub check: bool,
-    /// How long the client waited for it.
-    pub waited: Duration,
+    /// How long the client waited for it, in microseconds.
+    pub waited_us: u64,
 }
 
 /// What waits to be seen by whoever works on the session next.
@@ -72,8 +70,72 @@ pub struct Granted {
 pub struct Mail {
     /// Apart from the letters, because it comes with each hand-over and must not allocate.
     pub granted: Option<Granted>,
-    /// Everything else.
-    pub letters: Vec<Letter>,
+    /// Everything else; most clients never get any.
+    #[expect(clippy::box_collection, reason = "nearly every client has none, and a record must be small")]
+    letters: Option<Box<Vec<Letter>>>,
+}
+
+impl Mail {
+    /// The letters, taken out.
+    pub fn take_letters(&mut self) -> Vec<Letter> {
+        self.letters.take().map_or_else(Vec::new, |letters| *letters)
+    }
+}
+
+/// A session's place in the table of its worker, until it is taken away.
+pub struct Place(AtomicUsize);
+
+/// No place of a table.
+const NOWHERE: usize = usize::MAX;
+
+impl Default for Place {
+    /// None yet.
+    fn default() -> Place {
+        Place(AtomicUsize::new(NOWHERE))
+    }
+}
+
+impl Place {
+    /// It is there.
+    pub fn put(&self, token: Token) {
+        self.0.store(token.0, Ordering::Release);
+    }
+
+    /// Takes it away: who gets it is the one to free it.
+    pub fn take(&self) -> Option<Token> {
+        Some(self.0.swap(NOWHERE, Ordering::AcqRel)).filter(|&token| token != NOWHERE).map(Token)
+    }
+}
+
+/// Where a client came from: a socket address without what only wastes room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A Unix socket.
+    Unix,
+    /// TCP over IPv4.
+    V4([u8; 4], [u8; 2]),
+    /// TCP over IPv6.
+    V6([u8; 16], [u8; 2]),
+}
+
+impl Origin {
+    /// An address, or none for a Unix socket.
+    pub fn of(peer: Option<SocketAddr>) -> Origin {
+        match peer {
+            None => Origin::Unix,
+            Some(SocketAddr::V4(peer)) => Origin::V4(peer.ip().octets(), peer.port().to_ne_bytes()),
+            Some(SocketAddr::V6(peer)) => Origin::V6(peer.ip().octets(), peer.port().to_ne_bytes()),
+        }
+    }
+
+    /// The address again; `None` for a Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        match *self {
+            Origin::Unix => None,
+            Origin::V4(ip, port) => Some((ip, u16::from_ne_bytes(port)).into()),
+            Origin::V6(ip, port) => Some((ip, u16::from_ne_bytes(port)).into()),
+        }
+    }
 }
 
 /// The server that a session has.
@@ -104,10 +166,6 @@ pub struct Steady {
     pub stalled: bool,
     /// Whole messages of the client are in `pending`: they can be dealt with without a read.
     pub unread: bool,
-    /// How long it may wait.
-    pub query_wait_timeout: Duration,
-    /// When to say that it is queued.
-    pub query_wait_notify: Duration,
     /// It has said goodbye, and what it asked before is still being answered; if it has closed its socket too,
     /// until this moment.
     pub leaves_at: Option<Moment>,
@@ -145,6 +203,8 @@ pub struct Core {
     pub readable: bool,
     /// The client has closed its side.
     pub hung_up: bool,
+    /// The client has said goodbye, or is gone: it waits for no last words.
+    pub has_left: bool,
     /// Where the session stands.
     pub phase: Phase,
     /// The earliest moment at which a timer will wake it.
@@ -173,17 +233,13 @@ pub struct Session {
     /// The worker whose poll watches it.
     pub worker: WorkerId,
     /// Its place in that worker's table.
-    pub token: Mutex<Option<Token>>,
-    /// Where it came from; `None` for a Unix socket.
-    pub peer: Option<SocketAddr>,
+    pub token: Place,
+    /// Where it came from.
+    pub origin: Origin,
     /// Seconds since 1970 at which it was accepted.
-    pub connected_unix: u64,
+    pub connected_unix: u32,
     /// Who it is, once it is let in.
     pub facts: Mutex<Option<Arc<ClientFacts>>>,
-    /// Its pool, once it is let in.
-    pub home: Mutex<Option<Arc<Home>>>,
-    /// Where it goes if it proves who it is.
-    pub seat: Mutex<Option<Box<hub::Seat>>>,
     /// Its login no longer counts as one under way.
     pub is_proved: AtomicBool,
     /// What it counted for was given back.
@@ -200,7 +256,7 @@ impl Session {
     /// Leaves a letter. True if the caller must see to it that somebody works on the session now.
     #[must_use]
     pub fn send(&self, letter: Letter) -> bool {
-        self.mail.lock().letters.push(letter);
+        self.mail.lock().letters.get_or_insert_default().push(letter);
         self.gate.post(news::MAIL)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use auth::scram::{AwaitClientFirst, Nonce};
 use client::login::{Carried, Challenge, Identity, PasswordCheck, Replication, Transport};
-use hub::{Entered, Work};
+use hub::{CancelKey, Entered, Work};
 use link::Policy;
 use model::{Moment, Parameters, PoolId, Refusal, ServerId, Statements, WorkerId};
 use parking_lot::{Mutex, RwLock};
@@ -18,18 +18,18 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::alike::Alike;
 use crate::cancel;
-use crate::claim::Claim;
+use crate::claim::{Claim, Witness};
 use crate::clock::Clock;
 use crate::control::Order;
-use crate::entry::{Entry, Terms, link_policy};
+use crate::entry::{Entry, Place, link_policy};
 use crate::home::{Cell, ClientRef, Home, ServerRef};
 use crate::moored::Moored;
+use crate::random;
 use crate::session::{ClientFacts, Letter, Session};
 use crate::socket::Stream;
 use crate::sockopt::TcpOptions;
 use crate::tls::{ClientTls, Reloadable, ServerTls};
 use crate::worker::{Errand, Handle};
-use crate::{journal, random};
 
 /// The hub of the data plane.
 pub type Hub = hub::Hub<ClientRef, ServerRef>;
@@ -171,14 +171,6 @@ impl Shared {
         self.loads[usize::from(session.worker.0)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A client has proved itself and may be in.
-    pub fn logged_in(&self, session: &Arc<Session>) {
-        if !session.is_proved.swap(true, Ordering::AcqRel) {
-            self.hub.lock().login_over();
-        }
-        journal::login_attempt(self, session);
-    }
-
     /// A client is gone: what it counted for is given back.
     pub fn client_gone(&self, session: &Session) {
         if session.is_gone.swap(true, Ordering::AcqRel) {
@@ -223,16 +215,9 @@ impl Shared {
         self.settings().general.client_login_timeout
     }
 
-    /// What every client is told at its login.
-    pub fn login_notice(&self) -> Option<String> {
-        let settings = self.settings();
-        let text = &settings.general.login_notify_message;
-        (!text.is_empty()).then(|| text.clone())
-    }
-
     /// What is added to a client's application_name.
     pub fn application_name_suffix(&self, session: &Session) -> Option<String> {
-        self.settings().general.application_name_add_host.then(|| match session.peer {
+        self.settings().general.application_name_add_host.then(|| match session.origin.address() {
             Some(peer) => format!(" - {peer}"),
             None => " - unix".to_owned(),
         })
@@ -240,20 +225,27 @@ impl Shared {
 
     // Logins.
 
-    /// Asks the hub how a client must prove itself.
-    pub fn identify(&self, session: &Arc<Session>, stream: &Stream, identity: &Identity) -> Identified {
-        let claim = Claim::of(session, stream, identity);
+    /// Asks the hub how a client must prove itself, and where it goes if it can.
+    pub fn identify(
+        &self,
+        session: &Arc<Session>,
+        stream: &Stream,
+        identity: &Identity,
+    ) -> (hub::Seat, Identified) {
+        let witness = Witness::of(session, stream);
+        let is_tls = witness.is_tls();
         let now = self.clock.now();
-        let plan = self.hub.lock().identify(now, &claim.facts());
-        *session.seat.lock() = Some(Box::new(plan.seat));
-        self.challenge(session, claim, plan.challenge)
+        let plan = self.hub.lock().identify(now, &witness.facts(identity));
+        let claim = || Claim { identity: identity.clone(), witness };
+        (plan.seat, self.challenge(session, is_tls, claim, plan.challenge))
     }
 
     /// What the hub asks for, in the login's words; what takes time goes to the control plane.
     pub fn challenge(
         &self,
         session: &Arc<Session>,
-        claim: Claim,
+        is_tls: bool,
+        claim: impl FnOnce() -> Claim,
         challenge: hub::Challenge<ClientRef, ServerRef>,
     ) -> Identified {
         Identified::Now(match challenge {
@@ -261,22 +253,22 @@ impl Shared {
             hub::Challenge::Refuse(refusal) => Challenge::Refuse(refusal),
             hub::Challenge::Plain(expected) => Challenge::Plain(expect(expected)),
             hub::Challenge::Md5(expected) => Challenge::Md5(expect(expected), random::bytes()),
-            hub::Challenge::Scram(credential) => Challenge::Scram(self.scram(&claim, credential)),
+            hub::Challenge::Scram(credential) => Challenge::Scram(self.scram(is_tls, credential)),
             hub::Challenge::Derive(derivation) => {
-                self.order(Order::Derive { session: Arc::clone(session), claim, derivation });
+                self.order(Order::Derive { session: Arc::clone(session), claim: claim(), derivation });
                 return Identified::Later;
             }
             hub::Challenge::Lookup(lookup) => {
-                self.order(Order::Lookup { session: Arc::clone(session), claim, lookup });
+                self.order(Order::Lookup { session: Arc::clone(session), claim: claim(), lookup });
                 return Identified::Later;
             }
         })
     }
 
     /// A SCRAM exchange, bound to the TLS session if there is one.
-    pub fn scram(&self, claim: &Claim, credential: auth::scram::Credential) -> AwaitClientFirst {
+    pub fn scram(&self, is_tls: bool, credential: auth::scram::Credential) -> AwaitClientFirst {
         let tls = self.client_tls.load();
-        let binding = tls.channel_binding.as_deref().filter(|_| claim.is_tls);
+        let binding = tls.channel_binding.as_deref().filter(|_| is_tls);
         AwaitClientFirst::new(credential, binding, Nonce(random::bytes()))
     }
 
@@ -285,41 +277,44 @@ impl Shared {
         self.order(Order::CheckPassword { session: Arc::clone(session), check });
     }
 
-    /// The client has proved who it is: may it come in?
+    /// The client has proved who it is: may it come in? With its place it gets the key by which its queries can
+    /// be canceled; it has none, and will not get to use it, if it is asked to leave while it enters.
     ///
     /// # Errors
     /// What stands against it.
     pub fn enter(
         &self,
         session: &Arc<Session>,
+        seat: &hub::Seat,
         identity: &Identity,
         evidence: client::login::Evidence,
-    ) -> Result<Entry, Refusal> {
-        let seat = session.seat.lock().take().ok_or(Refusal::BouncerConfigError)?;
+    ) -> Result<(Entry, Option<CancelKey>), Refusal> {
         let evidence = match evidence {
             client::login::Evidence::None => hub::Evidence::None,
             client::login::Evidence::Password(password) => hub::Evidence::Password(password),
             client::login::Evidence::Scram(login) => hub::Evidence::Scram(login),
         };
         let now = self.clock.now();
-        let entered = self.hub.lock().enter(now, session.id, session, &seat, evidence)?;
-        Ok(match entered {
+        let entropy = random::bytes();
+        let (entered, key) = {
+            let mut hub = self.hub.lock();
+            let entered = hub.enter(now, session.id, session, seat, evidence)?;
+            if !session.is_proved.swap(true, Ordering::AcqRel) {
+                hub.login_over();
+            }
+            let takes_long_keys = !seat.is_console() && identity.takes_long_keys();
+            (entered, hub.issue_key(session.id, &entropy, takes_long_keys))
+        };
+        let entry = match entered {
             Entered::Console(role) => Entry::Console(role),
             Entered::Member(member) => {
                 let is_replication = identity.replication != Replication::No;
                 let home = self.home(&member.cell);
                 self.open_servers(&home, member.open);
-                let terms = Terms::of(&member.policy, is_replication, identity.takes_long_keys());
-                Entry::Pool { home, policy: member.policy, terms, is_replication }
+                Entry::Pool(Place { home, policy: member.policy, is_replication })
             }
-        })
-    }
-
-    /// A key by which the session's queries can be canceled.
-    pub fn issue_key(&self, session: &Arc<Session>, is_long: bool) -> (u32, Vec<u8>) {
-        let key = self.hub.lock().issue_key(session.id, &random::bytes(), is_long);
-        // A session that is asked to leave while it enters has none: it will not get to use it.
-        key.map_or_else(|| (0, vec![0; 4]), |key| (key.process_id, key.secret().to_vec()))
+        };
+        Ok((entry, key))
     }
 
     /// A cancel request has come on a connection of its own.
@@ -355,6 +350,11 @@ impl Shared {
             Arc::new(Home::new(Arc::clone(cell), self.workers.len(), Arc::new(cleaning)))
         };
         Arc::clone(homes.entry(cell.id).or_insert_with(make))
+    }
+
+    /// A pool that some client has entered.
+    pub fn home_of(&self, pool: PoolId) -> Option<Arc<Home>> {
+        self.homes.read().get(&pool).map(Arc::clone)
     }
 
     /// All pools.
@@ -452,7 +452,7 @@ impl Shared {
 
 fn expect(expected: hub::Expected) -> client::login::Expected {
     match expected {
-        hub::Expected::Stored(secret) => client::login::Expected::stored(secret),
+        hub::Expected::Stored(secret, shown) => client::login::Expected::stored(secret).or_shown(shown),
         hub::Expected::Nobody(decoy) => client::login::Expected::nobody(decoy.0),
     }
 }

@@ -104,18 +104,51 @@ pub enum Received {
     Broken,
 }
 
+/// What the kernel did not take yet. Most streams never have any, and their record must be small.
+#[derive(Default)]
+#[expect(clippy::box_collection, reason = "see above")]
+struct Backlog(Option<Box<Vec<u8>>>);
+
+impl Backlog {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |bytes| bytes)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.0.get_or_insert_default().extend_from_slice(bytes);
+        }
+    }
+
+    /// The first bytes are gone; with the last of them goes the room.
+    fn consume(&mut self, count: usize) {
+        match &mut self.0 {
+            Some(bytes) if count < bytes.len() => drop(bytes.drain(..count)),
+            _ => self.0 = None,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.0 = None;
+    }
+}
+
 /// A socket with its TLS session and its backlog.
 pub struct Stream {
     socket: Socket,
     tls: Option<Box<rustls::Connection>>,
-    backlog: Vec<u8>,
+    backlog: Backlog,
     broken: bool,
 }
 
 impl Stream {
     /// A stream without TLS.
     pub fn plain(socket: Socket) -> Stream {
-        Stream { socket, tls: None, backlog: Vec::new(), broken: false }
+        Stream { socket, tls: None, backlog: Backlog::default(), broken: false }
     }
 
     /// A stream whose TLS session stands or is to be shaken hands on.
@@ -159,6 +192,12 @@ impl Stream {
     /// Whether something waits for the kernel to take it.
     pub fn is_backed_up(&self) -> bool {
         !self.backlog.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Whether closing the socket is all that is left to do: there is no TLS session to end, and what was written
+    /// is with the kernel.
+    pub fn is_plain_and_sent(&self) -> bool {
+        self.tls.is_none() && self.backlog.is_empty()
     }
 
     /// Whether a write failed: nothing more can be sent.
@@ -239,7 +278,7 @@ impl Stream {
         };
         for slice in slices {
             let skip = taken.min(slice.len());
-            self.backlog.extend_from_slice(&slice[skip..]);
+            self.backlog.push(&slice[skip..]);
             taken -= skip;
         }
         if !self.backlog.is_empty() {
@@ -250,14 +289,14 @@ impl Stream {
     fn queue(&mut self, bytes: &[u8]) {
         match &mut self.tls {
             Some(tls) => self.broken |= tls.writer().write_all(bytes).is_err(),
-            None => self.backlog.extend_from_slice(bytes),
+            None => self.backlog.push(bytes),
         }
     }
 
     /// Tries again to write what is kept. True if nothing is left.
     pub fn flush(&mut self) -> bool {
         if self.broken {
-            self.backlog = Vec::new();
+            self.backlog.clear();
             return true;
         }
         if let Some(tls) = &mut self.tls {
@@ -270,23 +309,20 @@ impl Stream {
             };
         }
         let mut taken = 0;
-        while taken < self.backlog.len() {
-            match self.socket.write(&self.backlog[taken..]) {
+        let waiting = self.backlog.bytes();
+        while taken < waiting.len() {
+            match self.socket.write(&waiting[taken..]) {
                 Ok(count) => taken += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => {
                     self.broken = true;
-                    taken = self.backlog.len();
+                    taken = waiting.len();
                 }
             }
         }
-        if taken == self.backlog.len() {
-            self.backlog = Vec::new();
-            return true;
-        }
-        self.backlog.drain(..taken);
-        false
+        self.backlog.consume(taken);
+        self.backlog.is_empty()
     }
 
     /// Says goodbye: what was written before is still delivered. What the peer had sent is read away first,

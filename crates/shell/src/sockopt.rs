@@ -43,7 +43,6 @@ impl TcpOptions {
             socket.set_recv_buffer_size(self.socket_buffer_bytes)?;
         }
         if self.keepalive {
-            socket.set_keepalive(true)?;
             let mut keepalive = TcpKeepalive::new();
             if !self.keepidle.is_zero() {
                 keepalive = keepalive.with_time(self.keepidle);
@@ -54,6 +53,7 @@ impl TcpOptions {
             if self.keepcnt > 0 {
                 keepalive = keepalive.with_retries(self.keepcnt);
             }
+            // This switches it on, too.
             socket.set_tcp_keepalive(&keepalive)?;
         }
         #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -62,6 +62,43 @@ impl TcpOptions {
         }
         Ok(())
     }
+
+    /// Sets them on a socket that listens, for the connections that will come to it. What is left to the system
+    /// is set to what the system would choose, because another value may have been handed down before.
+    ///
+    /// # Errors
+    /// Those of `setsockopt`; sizes of buffers, once set, cannot be left to the system again.
+    #[cfg(target_os = "linux")]
+    pub fn hand_down(&self, listener: &impl AsFd) -> io::Result<()> {
+        if self.socket_buffer_bytes > 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let fresh = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+        let socket = SockRef::from(listener);
+        socket.set_tcp_keepalive(&keepalive_defaults(&fresh)?)?;
+        socket.set_tcp_user_timeout(None)?;
+        self.apply(listener)?;
+        socket.set_keepalive(self.keepalive)
+    }
+
+    /// Nothing can be relied on to be handed down.
+    ///
+    /// # Errors
+    /// Always.
+    #[cfg(not(target_os = "linux"))]
+    pub fn hand_down(&self, _listener: &impl AsFd) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// The time, interval and count of probes that the system gives to a socket.
+#[cfg(target_os = "linux")]
+fn keepalive_defaults(fresh: &socket2::Socket) -> io::Result<TcpKeepalive> {
+    let keepalive = TcpKeepalive::new()
+        .with_time(fresh.tcp_keepalive_time()?)
+        .with_interval(fresh.tcp_keepalive_interval()?)
+        .with_retries(fresh.tcp_keepalive_retries()?);
+    Ok(keepalive)
 }
 
 #[cfg(test)]
@@ -89,6 +126,33 @@ mod tests {
         #[cfg(target_os = "linux")]
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(1400)));
         assert!(socket.send_buffer_size().unwrap() >= 65_536);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn connections_begin_with_what_was_handed_down() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let own = TcpOptions { keepidle: Duration::from_secs(11), keepcnt: 13, ..TcpOptions::DEFAULT };
+        own.hand_down(&listener).unwrap();
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let accepted = Socket::from(listener.accept().unwrap().0);
+        assert!(accepted.tcp_nodelay().unwrap() && accepted.keepalive().unwrap());
+        assert_eq!(accepted.tcp_keepalive_time().unwrap(), Duration::from_secs(11));
+        assert_eq!(accepted.tcp_keepalive_retries().unwrap(), 13);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_left_to_the_system_again_is_what_a_fresh_socket_has() {
+        let fresh = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let own = TcpOptions { keepidle: Duration::from_secs(11), keepcnt: 13, ..TcpOptions::DEFAULT };
+        own.hand_down(&listener).unwrap();
+        TcpOptions { keepalive: false, ..TcpOptions::DEFAULT }.hand_down(&listener).unwrap();
+        assert!(!listener.keepalive().unwrap());
+        assert_eq!(listener.tcp_keepalive_time().unwrap(), fresh.tcp_keepalive_time().unwrap());
+        assert_eq!(listener.tcp_keepalive_retries().unwrap(), fresh.tcp_keepalive_retries().unwrap());
     }
 
     #[test]

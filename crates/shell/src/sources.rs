@@ -49,6 +49,11 @@ impl Sources {
         Sources { table: Mutex::default(), registry }
     }
 
+    /// What sockets are registered with.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// Reserves a place. Events come once [`Sources::register`] is called.
     pub fn add(&self, source: Source) -> Token {
         let mut table = self.table.lock();

@@ -19,7 +19,7 @@ use crate::log::{self, LogFault};
 use crate::pidfile::{Pidfile, PidfileFault};
 use crate::privileges::{self, PrivilegesFault};
 use crate::reading::{self, Files};
-use crate::shared::{Hub, Shared};
+use crate::shared::{Hub, Shared, tcp_options};
 use crate::tls::{ClientTls, ServerTls};
 use crate::worker::{Errand, Worker, prepare};
 use crate::{random, signal, systemd};
@@ -100,7 +100,7 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         Pidfile::check(Path::new(&pidfile)).map_err(StartFault::Pidfile)?;
     }
     signal::ignore_pipe();
-    let listeners = sockets(&settings)?;
+    let (listeners, are_own) = sockets(&settings)?;
     if let Some(user) = &user
         && privileges::is_root()
     {
@@ -119,16 +119,17 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         path => Some(Pidfile::create(Path::new(path)).map_err(StartFault::Pidfile)?),
     };
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let outcome = serve(files, inputs, tls, listeners);
+    let outcome = serve(files, inputs, tls, (listeners, are_own));
     drop(pidfile);
     log::flush(Duration::from_secs(1));
     outcome
 }
 
-fn sockets(settings: &Settings) -> Result<Vec<Listener>, StartFault> {
+/// The sockets to listen on, and whether we made them ourselves.
+fn sockets(settings: &Settings) -> Result<(Vec<Listener>, bool), StartFault> {
     let inherited = systemd::listeners().map_err(StartFault::Listen)?;
     if !inherited.is_empty() {
-        return Ok(inherited);
+        return Ok((inherited, false));
     }
     let general = &settings.general;
     let unix = (!general.unix_socket_dir.is_empty()).then(|| UnixOptions {
@@ -145,14 +146,14 @@ fn sockets(settings: &Settings) -> Result<Vec<Listener>, StartFault> {
         unix,
     };
     let listeners = listen(&options).map_err(StartFault::Listen)?;
-    if listeners.is_empty() { Err(StartFault::NowhereToListen) } else { Ok(listeners) }
+    if listeners.is_empty() { Err(StartFault::NowhereToListen) } else { Ok((listeners, true)) }
 }
 
 fn serve(
     files: Files,
     inputs: Inputs,
     tls: (ClientTls, ServerTls),
-    listeners: Vec<Listener>,
+    (listeners, are_own): (Vec<Listener>, bool),
 ) -> Result<(), StartFault> {
     let descriptors = privileges::raise_descriptor_limit();
     tracing::info!("kernel file descriptor limit: {descriptors}");
@@ -163,10 +164,11 @@ fn serve(
     let prepared: Result<Vec<_>, _> = (0..workers).map(|number| prepare(WorkerId(number))).collect();
     let (polls, handles): (Vec<_>, Vec<_>) = prepared.map_err(StartFault::System)?.into_iter().unzip();
     let (control, orders) = mpsc::unbounded_channel();
+    let options = tcp_options(&inputs.settings);
     let hub = Hub::new(inputs, MockKey::new(random::bytes()));
     let shared = Arc::new(Shared::new(hub, handles.into_boxed_slice(), control, tls.0, tls.1));
     let ending = Ending::default();
-    let listeners = Listeners::new(listeners);
+    let listeners = Listeners::new(listeners, are_own, options);
     let threads = start_workers(&shared, polls, &listeners, &ending).map_err(StartFault::System)?;
     tracing::info!("process up: {}, {workers} workers", crate::version_line());
     let runtime = tokio::runtime::Builder::new_current_thread()

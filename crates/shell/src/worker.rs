@@ -143,6 +143,7 @@ impl Worker {
                 }),
                 &mut batch,
             );
+            let count = batch.len();
             for (source, happened) in batch.drain(..) {
                 match source {
                     Source::Client(session) => self.post(session, happened),
@@ -151,7 +152,7 @@ impl Worker {
                 self.work();
             }
             if is_called {
-                self.accept();
+                self.accept(Listeners::share(count));
             }
             if is_asked && self.run_errands(own) {
                 return Ok(());
@@ -231,7 +232,10 @@ impl Worker {
                 Errand::Check(moored) => keeper::check(self, &moored),
                 Errand::Close(moored, reason) => keeper::close_given_up(self, &moored, reason),
                 Errand::Overdue(moored) => keeper::close_overdue(self, &moored),
-                Errand::Accept => self.accept(),
+                Errand::Accept => {
+                    self.listeners.look_again(own.sources.registry());
+                    self.accept(1);
+                }
                 Errand::Deafen => self.listeners.close(self.poll.registry()),
                 Errand::Stop => is_over = true,
             }
@@ -246,8 +250,9 @@ impl Worker {
         }
     }
 
-    fn accept(&mut self) {
-        while let Some(session) = self.listeners.accept(&self.shared, self.id) {
+    fn accept(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(session) = self.listeners.accept(&self.shared, self.id) else { return };
             // TCP_DEFER_ACCEPT or luck: the startup message may be here already.
             self.post(session, news::CLIENT_READABLE);
             self.work();

@@ -81,7 +81,7 @@ pub use os::Signal;
 pub use pgbench::Pgbench;
 pub use postgres::{Postgres, PostgresOptions, StopMode};
 pub use raw::{CancelKey, End, Event, Raw, Refusal, Row, send_cancel};
-pub use stream::{Address, Tls};
+pub use stream::{Address, Tls, TlsMemory};
 pub use temp::{TempDir, free_port};
 pub use tls::Certificates;
 pub use wait::eventually;

@@ -6,14 +6,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, HandshakeKind, SignatureScheme, StreamOwned,
+};
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,12 +58,30 @@ pub struct Tls {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// The name put into SNI; `localhost` if none.
     pub server_name: Option<String>,
+    /// Sessions are remembered, and taken up again by whoever has a copy of this.
+    pub memory: Option<TlsMemory>,
 }
+
+/// What a client remembers of its TLS sessions.
+#[derive(Clone, Debug, Default)]
+pub struct TlsMemory(Arc<OnceLock<Arc<ClientConfig>>>);
 
 impl Tls {
     /// As libpq does it with `sslnegotiation=direct`.
     pub fn with_postgresql_alpn() -> Tls {
         Tls { alpn: vec!["postgresql".into()], ..Tls::default() }
+    }
+
+    /// As a client that takes its earlier sessions up again.
+    pub fn remembering() -> Tls {
+        Tls { memory: Some(TlsMemory::default()), ..Tls::default() }
+    }
+
+    fn shared_config(&self) -> Arc<ClientConfig> {
+        match &self.memory {
+            Some(memory) => Arc::clone(memory.0.get_or_init(|| Arc::new(self.config()))),
+            None => Arc::new(self.config()),
+        }
     }
 
     fn config(&self) -> ClientConfig {
@@ -112,13 +132,21 @@ impl Stream {
     }
 
     /// Does a TLS handshake now; what was received before it must have been read.
+    /// Whether an earlier TLS session was taken up again.
+    pub fn is_resumed(&self) -> bool {
+        match &self.layer {
+            Layer::Tls(tls) => tls.conn.handshake_kind() == Some(HandshakeKind::Resumed),
+            Layer::Bare(_) | Layer::Gone => false,
+        }
+    }
+
     pub fn start_tls(&mut self, tls: &Tls) -> io::Result<()> {
         let Layer::Bare(mut socket) = std::mem::replace(&mut self.layer, Layer::Gone) else {
             return Err(io::Error::other("TLS inside TLS"));
         };
         let name = tls.server_name.clone().unwrap_or_else(|| "localhost".into());
         let name = ServerName::try_from(name).map_err(io::Error::other)?;
-        let mut session = ClientConnection::new(Arc::new(tls.config()), name).map_err(io::Error::other)?;
+        let mut session = ClientConnection::new(tls.shared_config(), name).map_err(io::Error::other)?;
         socket.set_read_timeout(CONNECT_LIMIT)?;
         while session.is_handshaking() {
             session.complete_io(&mut socket)?;

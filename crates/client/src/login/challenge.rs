@@ -1,8 +1,8 @@
 //! How a client must prove itself, as whoever knows the users answers it. Does not know where secrets are kept
 //! or which rule chose the method.
 
-use auth::StoredSecret;
 use auth::scram::{AwaitClientFirst, Mechanism};
+use auth::{Password, StoredSecret};
 use model::Refusal;
 use wire::encode;
 
@@ -31,19 +31,33 @@ pub enum Challenge {
 #[derive(Clone, Debug)]
 pub struct Expected {
     secret: StoredSecret,
+    /// A password that was found to be right before.
+    shown: Option<Password>,
     doomed: bool,
 }
 
 impl Expected {
     /// What is stored for the user.
     pub fn stored(secret: StoredSecret) -> Expected {
-        Expected { secret, doomed: false }
+        Expected { secret, shown: None, doomed: false }
     }
 
     /// For a user who does not exist: the check runs on `decoy`, and no password is right. A decoy of the kind
     /// that most users have makes the check take the time it takes for them.
     pub fn nobody(decoy: StoredSecret) -> Expected {
-        Expected { secret: decoy, doomed: true }
+        Expected { secret: decoy, shown: None, doomed: true }
+    }
+
+    /// With the password that was found to be right for this very secret before, if there is one: who sends it
+    /// again is not put through a slow check again.
+    #[must_use]
+    pub fn or_shown(self, shown: Option<Password>) -> Expected {
+        Expected { shown, ..self }
+    }
+
+    /// Whether this was found to be right before. It takes the same time for every password that was not.
+    pub(super) fn was_shown(&self, given: &Password) -> bool {
+        !self.doomed && !given.is_empty() && self.shown.as_ref().is_some_and(|shown| shown == given)
     }
 
     pub(super) fn secret(&self) -> &StoredSecret {

@@ -64,8 +64,8 @@ impl fmt::Debug for Parameter {
     }
 }
 
-/// Parameters that were asked for and not judged yet.
-#[derive(Debug)]
+/// Parameters that were asked for and not judged yet. What is equal is judged alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requested {
     parameters: Vec<Parameter>,
     options: Option<Options>,
@@ -73,6 +73,7 @@ pub struct Requested {
 }
 
 /// The raw text of `options`; not shown, as values of parameters are not.
+#[derive(Clone, PartialEq, Eq)]
 struct Options(Box<[u8]>);
 
 impl fmt::Debug for Options {
@@ -196,6 +197,13 @@ impl Requested {
         let mut named = self.parameters.iter().rev();
         let found = named.find(|parameter| parameter.name.eq_ignore_ascii_case(b"application_name"))?;
         Some(&found.value)
+    }
+
+    /// How much was asked for, in bytes.
+    pub fn size(&self) -> usize {
+        let options = self.options.as_ref().map_or(0, |options| options.0.len());
+        let parameters = self.parameters.iter();
+        options + parameters.map(|parameter| parameter.name.len() + parameter.value.len()).sum::<usize>()
     }
 
     /// Judges what was asked for. To be called after the client has proved itself: a refusal tells what we

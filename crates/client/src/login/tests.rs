@@ -13,7 +13,9 @@ use auth::{Password, StoredSecret};
 use wire::encode;
 use wire::startup::Version;
 
-use super::{Challenge, Evidence, Expected, Identity, Login, Next, Parameter, Requested, Transport, Welcome};
+use super::{
+    Challenge, Evidence, Expected, Greeting, Identity, Login, Next, Parameter, Requested, Transport,
+};
 
 const USER: &str = "ann";
 const PASSWORD: &[u8] = b"s3cr3t-canary";
@@ -34,12 +36,6 @@ struct Heard {
     requested: Option<Requested>,
     /// Debug output of everything that came by.
     debug: String,
-}
-
-impl PartialEq for Requested {
-    fn eq(&self, other: &Requested) -> bool {
-        format!("{self:?}") == format!("{other:?}")
-    }
 }
 
 /// Feeds the segments one by one; every ask is answered at once. Ends where the login ends.

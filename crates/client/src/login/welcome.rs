@@ -39,17 +39,27 @@ pub struct AwaitWelcome {
     takes_long_keys: bool,
 }
 
-/// What a client is told about its session.
-#[derive(Debug)]
-pub struct Welcome<'a, P> {
-    /// Names and values of what the server reported, with the client's own values where it has some.
-    pub parameters: P,
-    /// The number before the cancel key.
-    pub process_id: u32,
-    /// 4 bytes, or up to 32 if [`super::Identity::takes_long_keys`].
-    pub key: &'a [u8],
-    /// Said before the client's first query (`login_notify_message`).
-    pub notices: &'a [&'a str],
+/// What clients are told about their sessions, all but their keys: the same bytes for all that come alike.
+#[derive(Debug, Default)]
+pub struct Greeting {
+    before_key: Box<[u8]>,
+    after_key: Box<[u8]>,
+}
+
+impl Greeting {
+    /// `parameters`: names and values of what the server reported, with the client's own values where it has
+    /// some. `notices`: said before the client's first query (`login_notify_message`).
+    pub fn new<'a>(parameters: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, notices: &[&str]) -> Greeting {
+        let (mut before_key, mut after_key) = (Vec::new(), Vec::new());
+        for (name, value) in parameters {
+            encode::parameter_status(&mut before_key, name, value);
+        }
+        for notice in notices {
+            let code = wire::sqlstate::SUCCESSFUL_COMPLETION;
+            encode::report(&mut after_key, Severity::Notice, code, notice, None);
+        }
+        Greeting { before_key: before_key.into(), after_key: after_key.into() }
+    }
 }
 
 impl AwaitAcceptance {
@@ -66,19 +76,14 @@ impl AwaitAcceptance {
 }
 
 impl AwaitWelcome {
-    /// Ends the login: all but ReadyForQuery is in `out`.
-    pub fn welcome<'a, P>(self, welcome: Welcome<'_, P>, out: &mut Vec<u8>)
-    where
-        P: IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    {
-        debug_assert!(self.takes_long_keys || welcome.key.len() == 4, "protocol 3.0 has keys of 4 bytes");
-        for (name, value) in welcome.parameters {
-            encode::parameter_status(out, name, value);
-        }
-        encode::backend_key(out, welcome.process_id, welcome.key);
-        for notice in welcome.notices {
-            encode::report(out, Severity::Notice, wire::sqlstate::SUCCESSFUL_COMPLETION, notice, None);
-        }
+    /// Ends the login: all but ReadyForQuery is in `out`. `key`: 4 bytes, or up to 32 if
+    /// [`super::Identity::takes_long_keys`]; `process_id` is the number before it.
+    pub fn welcome(self, greeting: &Greeting, process_id: u32, key: &[u8], out: &mut Vec<u8>) {
+        debug_assert!(self.takes_long_keys || key.len() == 4, "protocol 3.0 has keys of 4 bytes");
+        out.reserve(greeting.before_key.len() + greeting.after_key.len() + 64);
+        out.extend_from_slice(&greeting.before_key);
+        encode::backend_key(out, process_id, key);
+        out.extend_from_slice(&greeting.after_key);
     }
 }
 

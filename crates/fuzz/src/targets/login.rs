@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use auth::scram::{AwaitClientFirst, Credential, Nonce, ScramVerifier};
 use auth::{LoginSecret, Password, StoredSecret};
-use client::login::{Challenge, Expected, Login, Next, Policy, Transport, UnknownParameter, Welcome};
+use client::login::{Challenge, Expected, Greeting, Login, Next, Policy, Transport, UnknownParameter};
 use model::Refusal;
 use server::login::{LoginOrder, Lookup, LookupStep, Methods, Step};
 use wire::startup::Version;
@@ -100,9 +100,7 @@ fn resolve(choice: u8, mut next: Next, out: &mut Vec<u8>) -> Result<Login, Strin
             Next::Authenticated(authenticated, state) => {
                 let policy = Policy { ignored: &[], tracked: &[], unknown: UnknownParameter::Carry };
                 let carried = authenticated.requested.settle(&policy);
-                let welcome =
-                    Welcome { parameters: std::iter::empty(), process_id: 1, key: b"keyk", notices: &[] };
-                state.accepted(out).welcome(welcome, out);
+                state.accepted(out).welcome(&Greeting::default(), 1, b"keyk", out);
                 return Err(format!("in with {carried:?}"));
             }
             Next::Cancel { process_id, key } => return Err(format!("cancel {process_id} {key:?}")),

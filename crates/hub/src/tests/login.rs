@@ -18,9 +18,9 @@ fn challenge(auth: &str, database: &str, user: &str) -> String {
     let name = match bench(auth).identify(&facts(database, user)).challenge {
         Challenge::Pass => "pass",
         Challenge::Refuse(refusal) => return refusal.to_string(),
-        Challenge::Plain(Expected::Stored(_)) => "plain",
+        Challenge::Plain(Expected::Stored(..)) => "plain",
         Challenge::Plain(Expected::Nobody(_)) => "plain for nobody",
-        Challenge::Md5(Expected::Stored(_)) => "md5",
+        Challenge::Md5(Expected::Stored(..)) => "md5",
         Challenge::Md5(Expected::Nobody(_)) => "md5 for nobody",
         Challenge::Scram(_) => "scram",
         Challenge::Derive(_) => "derive",
@@ -78,6 +78,27 @@ fn verifier_of_a_clear_text_password_is_made_once() {
         inputs(&format!("auth_type = scram-sha-256\n{DB}"), "\"ann\" \"other\"\n\"bob\" \"b\"\n"),
     );
     assert!(matches!(bench.identify(&facts("app", "ann")).challenge, Challenge::Derive(_)));
+}
+
+#[test]
+fn password_that_was_shown_is_known_until_the_secret_changes() {
+    let verifier = |salt: &[u8]| {
+        let made = ScramVerifier::from_password(&Password::new("pw"), salt, 4096.try_into().unwrap());
+        format!("\"ann\" \"{}\"\n", std::str::from_utf8(made.to_text().reveal()).unwrap())
+    };
+    let ini = format!("auth_type = plain\n{DB}");
+    let mut bench = Bench::with(inputs(&ini, &verifier(b"0123456789abcdef")));
+    let shown = |bench: &mut Bench| match bench.identify(&facts("app", "ann")).challenge {
+        Challenge::Plain(Expected::Stored(_, shown)) => shown,
+        _ => panic!("ann is asked for a password"),
+    };
+    assert_eq!(shown(&mut bench), None);
+    let seat = bench.identify(&facts("app", "ann")).seat;
+    let evidence = Evidence::Password(Password::new("pw"));
+    assert!(bench.hub.enter(bench.now, ClientId(1), &1, &seat, evidence).is_ok());
+    assert_eq!(shown(&mut bench), Some(Password::new("pw")));
+    let _ = bench.hub.reload(bench.now, inputs(&ini, &verifier(b"fedcba9876543210")));
+    assert_eq!(shown(&mut bench), None, "it was right for another secret");
 }
 
 #[test]

@@ -23,8 +23,9 @@ impl Control {
         let looked = self.ask(&lookup).await;
         let now = self.shared.clock.now();
         let plan = self.shared.hub.lock().looked_up(now, &claim.facts(), looked);
-        *session.seat.lock() = Some(Box::new(plan.seat));
-        if let Identified::Now(challenge) = self.shared.challenge(&session, claim, plan.challenge) {
+        let is_tls = claim.is_tls();
+        if let Identified::Now(challenge) = self.shared.challenge(&session, is_tls, || claim, plan.challenge)
+        {
             self.shared.post(&session, Letter::Challenge(challenge));
         }
     }
@@ -55,7 +56,7 @@ impl Control {
         });
         let Ok((derivation, verifier)) = work.await else { return };
         let credential = self.shared.hub.lock().derived(&derivation, verifier);
-        let exchange = self.shared.scram(&claim, credential);
+        let exchange = self.shared.scram(claim.is_tls(), credential);
         self.shared.post(&session, Letter::Challenge(Challenge::Scram(exchange)));
     }
 

@@ -123,7 +123,11 @@ impl Control {
             After::Handover { client, grant, waited } => {
                 drop(pool);
                 let _moored = moored.berth.hand_to(Holder::Pool);
-                if client.grant(Granted { server: grant.server, check: false, waited }) {
+                if client.grant(Granted {
+                    server: grant.server,
+                    check: false,
+                    waited_us: waited.as_micros() as u64,
+                }) {
                     self.shared.run(client);
                 }
             }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use console::Failure;
 use hub::Reload;
+use model::PoolId;
 
 use super::{Control, dns_options};
-use crate::entry::{Terms, link_policy};
+use crate::entry::link_policy;
 use crate::home::{ClientRef, ServerRef};
 use crate::session::Letter;
 use crate::{log, reading, systemd};
@@ -69,15 +70,18 @@ impl Control {
                 *home.cleaning.lock() = Arc::new(link_policy(&policy, false));
             }
         }
-        let clients: Vec<ClientRef> =
-            shared.hub.lock().clients().map(|(_, client)| Arc::clone(client)).collect();
-        for client in clients {
+        let clients: Vec<(PoolId, ClientRef)> =
+            shared.hub.lock().members().map(|(pool, client)| (pool, Arc::clone(client))).collect();
+        for (pool, client) in clients {
             let Some(who) = client.who() else { continue };
-            let Some(home) = client.home.lock().clone() else { continue };
+            let Some(home) = shared.home_of(pool) else { continue };
             let policy = shared.hub.lock().policy(home.cell.id, &who.user);
             if let Some(policy) = policy {
-                let is_dedicated = who.replication != "none";
-                shared.post(&client, Letter::Terms(Box::new(Terms::of(&policy, is_dedicated, false))));
+                let terms = match who.replication {
+                    "none" => home.receptions.terms(&policy),
+                    _ => Arc::new(link_policy(&policy, true)),
+                };
+                shared.post(&client, Letter::Terms(terms));
             }
         }
     }

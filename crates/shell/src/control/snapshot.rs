@@ -151,7 +151,8 @@ impl Control {
     fn client_socket(&self, now: Moment, session: &Session, core: &Core) -> Socket {
         let who = session.who();
         let port = self.shared.settings().general.listen_port;
-        let unix = session.peer.is_none();
+        let peer = session.origin.address();
+        let unix = peer.is_none();
         let local = core.stream.socket().local_address();
         Socket {
             user: who.as_ref().map(|who| who.user.clone()),
@@ -161,11 +162,11 @@ impl Control {
                 Some("physical") => Replication::Physical,
                 _ => Replication::None,
             },
-            addr: session.peer.map_or_else(|| "unix".to_owned(), |peer| peer.ip().to_string()),
-            port: session.peer.map_or(port, |peer| peer.port()),
+            addr: peer.map_or_else(|| "unix".to_owned(), |peer| peer.ip().to_string()),
+            port: peer.map_or(port, |peer| peer.port()),
             local_addr: local.map_or_else(|| "unix".to_owned(), |local| local.ip().to_string()),
             local_port: local.map_or(port, |local| local.port()),
-            connect_time: local_time(session.connected_unix),
+            connect_time: local_time(session.connected_unix.into()),
             request_time: local_time(
                 self.shared.clock.unix_seconds().saturating_sub(now.since(core.requested_at).as_secs()),
             ),
@@ -240,12 +241,8 @@ impl Control {
     }
 
     fn console_clients(&self) -> u64 {
-        let sessions = self.shared.sessions();
-        let is_admin = |session: &&Arc<Session>| {
-            session.who().is_some_and(|who| console::is_console(&who.database))
-                && session.home.lock().is_none()
-        };
-        sessions.iter().filter(is_admin).count() as u64
+        let hub = self.shared.hub.lock();
+        (hub.clients().count() - hub.members().count()) as u64
     }
 
     fn console_pool(&self) -> PoolRow {
@@ -310,9 +307,7 @@ impl Control {
             let hub = self.shared.hub.lock();
             (hub.database_rows().len() + 1, hub.user_rows().len(), hub.pool_rows(now), hub.logins())
         };
-        let clients: Vec<_> =
-            self.shared.hub.lock().clients().map(|(_, client)| Arc::clone(client)).collect();
-        let members = clients.iter().filter(|client| client.home.lock().is_some()).count() as u64;
+        let members = self.shared.hub.lock().members().count() as u64;
         let sum = |count: fn(&PoolRow) -> u64| pools.iter().map(count).sum::<u64>();
         let idle = sum(|row| row.servers_idle + row.servers_used);
         ListCounts {

@@ -51,6 +51,21 @@ fn a_password_in_clear_text_is_compared_with_every_kind_of_secret() {
 }
 
 #[test]
+fn a_password_that_was_right_before_is_not_put_through_the_slow_check_again() {
+    let shown = |password: &'static [u8]| {
+        let expected = Expected::stored(StoredSecret::Scram(verifier()));
+        let expected = expected.or_shown(Some(Password::new(password)));
+        move || Challenge::Plain(expected.clone())
+    };
+    let sent = |text: &[u8]| [hello(), password(text)];
+    check(shown(PASSWORD), &sent(PASSWORD), "who, R3, in by password");
+    check(shown(PASSWORD), &sent(WRONG), &format!("who, R3, check, {FAILED}"));
+    // Whatever was shown before is compared with, and never stands for the secret itself.
+    check(shown(WRONG), &sent(PASSWORD), "who, R3, check, in by password");
+    check(shown(b""), &sent(b""), "who, R3, check, refused 28P01 empty password returned by client");
+}
+
+#[test]
 fn an_empty_password_is_told_so() {
     let empty = [hello(), password(b"")];
     let told = "refused 28P01 empty password returned by client";
@@ -174,8 +189,7 @@ fn the_welcome_follows_the_word_that_the_client_may_come_in() {
     let waiting = waiting.accepted(&mut out);
     assert_eq!(out, [b'R', 0, 0, 0, 8, 0, 0, 0, 0]);
     let parameters: [(&[u8], &[u8]); 2] = [(b"server_version", b"18.0"), (b"TimeZone", b"UTC")];
-    waiting
-        .welcome(Welcome { parameters, process_id: 7, key: b"abcd", notices: &["mind the gap"] }, &mut out);
+    waiting.welcome(&Greeting::new(parameters, &["mind the gap"]), 7, b"abcd", &mut out);
     let mut heard = Heard::default();
     heard.sent(&out);
     assert_eq!(heard.story(), "R0, S, S, K, N");
