@@ -7,22 +7,18 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal};
-use server::{Broken, Entry, Instead, Owed, Server};
+use server::{Broken, Check, Entry, Instead, Owed, Server};
 use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus, tag};
 
 use crate::link::Link;
 use crate::out::{Out, Tally};
 use crate::progress::{Progress, Then};
+use crate::stale;
 
 /// Bodies that must be read are not waited for beyond this size, in bytes. Of a longer error that much is
 /// read: its severity and code come first.
 const READ_BYTES_MAX: u64 = 64 << 10;
-/// `RESET`, `DISCARD ALL` and `DEALLOCATE ALL` with their zeros: only tags of these lengths are read.
-const TAG_LENGTHS: [u64; 3] = [6, 12, 15];
-
-/// What PostgreSQL says when a prepared statement's result has changed its form since it was prepared.
-const STALE_PLAN: &str = "cached plan must not change result type";
 
 /// Writes the replies of our own whose turn has come; never into the middle of a message of the server.
 pub(crate) fn emit_made(server: &mut Server, mut client: Option<&mut Client>, out: &mut Out) {
@@ -43,7 +39,7 @@ pub(crate) fn emit_made(server: &mut Server, mut client: Option<&mut Client>, ou
 }
 
 /// What is done with a server's message.
-enum Fate {
+pub(crate) enum Fate {
     Forward,
     Swallow,
     /// The body is needed first.
@@ -60,6 +56,9 @@ impl Link {
         let mut ear = Ear::new(server, Some(&mut self.client), out);
         let (consumed, is_sound) = ear.run(input);
         let Ear { told, became_ready, left_doubts, .. } = ear;
+        if std::mem::take(&mut server.renews) {
+            self.statements.renew();
+        }
         if !is_sound {
             return Progress { consumed, then: Then::ServerGone(told) };
         }
@@ -182,11 +181,10 @@ impl<'a> Ear<'a> {
 
     #[inline]
     fn message(&mut self, header: Header, body: &[u8], is_whole: bool) -> Fate {
-        let must_read = match header.tag {
-            tag::READY_FOR_QUERY | tag::PARAMETER_STATUS | tag::ERROR_RESPONSE => true,
-            tag::COMMAND_COMPLETE => TAG_LENGTHS.contains(&header.body()),
-            _ => false,
-        };
+        let must_read = matches!(
+            header.tag,
+            tag::READY_FOR_QUERY | tag::PARAMETER_STATUS | tag::ERROR_RESPONSE | tag::COMMAND_COMPLETE
+        );
         if must_read && !is_whole {
             if header.body() <= READ_BYTES_MAX {
                 return Fate::More;
@@ -201,6 +199,9 @@ impl<'a> Ear<'a> {
         match header.tag {
             tag::READY_FOR_QUERY => self.ready(body),
             tag::ERROR_RESPONSE => self.error(body),
+            tag::PARAMETER_DESCRIPTION | tag::ROW_DESCRIPTION | tag::NO_DATA => {
+                self.description(header, body, is_whole)
+            }
             tag::PARAMETER_STATUS => self.parameter(body),
             tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => self.aside(),
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
@@ -210,13 +211,13 @@ impl<'a> Ear<'a> {
         }
     }
 
-    fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
+    pub(crate) fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
         self.drop_eaten_syncs();
         let reply = match self.server.ledger.on_reply(header.tag) {
             Ok(reply) => reply,
             Err(unexpected) => return Fate::Broken(Broken::Unexpected(unexpected.0)),
         };
-        if header.tag == tag::COMMAND_COMPLETE && TAG_LENGTHS.contains(&header.body()) {
+        if header.tag == tag::COMMAND_COMPLETE {
             self.command(body, reply.swallow);
         }
         if let Some(entry) = reply.done {
@@ -229,7 +230,7 @@ impl<'a> Ear<'a> {
         if reply.swallow { Fate::Swallow } else { Fate::Forward }
     }
 
-    fn drop_eaten_syncs(&mut self) {
+    pub(crate) fn drop_eaten_syncs(&mut self) {
         if self.server.ledger.is_doubtful() {
             self.server.ledger.drop_eaten_syncs();
             self.emit_made();
@@ -243,13 +244,16 @@ impl<'a> Ear<'a> {
         {
             client.settle_name();
         }
-        if let Some(id) = entry.marks.statement {
-            self.server.prepared.answered(id, entry.owed == Owed::Parse);
+        if let Some((id, is_parse)) = entry.change() {
+            self.server.prepared.answered(id, is_parse);
         }
     }
 
+    #[inline]
     fn command(&mut self, body: &[u8], is_ours: bool) {
         match body {
+            // Nearly all there are.
+            [b'S' | b'I' | b'U', ..] => {}
             // A preparation resets single parameters, and has entered that.
             b"RESET\0" if is_ours && self.client.is_some() => {}
             b"RESET\0" => self.forget_unreported(),
@@ -258,6 +262,7 @@ impl<'a> Ear<'a> {
                 self.deallocated_all();
             }
             b"DEALLOCATE ALL\0" => self.deallocated_all(),
+            _ if stale::may_change_results(body) => self.altered(),
             _ => {}
         }
     }
@@ -295,6 +300,9 @@ impl<'a> Ear<'a> {
             Ok(swallow) => {
                 self.server.status = status;
                 self.became_ready = true;
+                if self.server.altering && status == TransactionStatus::Idle {
+                    self.altered_for_all();
+                }
                 self.left_doubts = self.server.ledger.only_doubts_left();
                 if swallow { Fate::Swallow } else { Fate::Forward }
             }
@@ -337,11 +345,10 @@ impl<'a> Ear<'a> {
         let Some(front) = self.server.ledger.on_error(|entry| undone.push(entry)) else {
             return Fate::Broken(Broken::Unexpected(tag::ERROR_RESPONSE));
         };
-        let misused = self.undo(front, &undone);
-        if code == wire::sqlstate::FEATURE_NOT_SUPPORTED && words == STALE_PLAN {
-            // Statements are shared: another client that prepares this one now must not get the old plan.
-            self.server.ledger.doubt();
+        if stale::is_stale_plan(fields) {
+            self.found_stale(front);
         }
+        let misused = self.undo(front, &undone);
         if front.swallow && front.owed == Owed::Query {
             // A check, a reset or a carried setting was refused: nothing may follow it on this server.
             self.server.broken = Some(Broken::OursFailed(code.into(), words.into()));
@@ -363,8 +370,11 @@ impl<'a> Ear<'a> {
     /// of them misused.
     fn undo(&mut self, front: Entry, undone: &[Entry]) -> Box<[u8]> {
         let Server { ledger, prepared, .. } = &mut *self.server;
-        let owed = ledger.iter().filter_map(|e| e.marks.statement.map(|id| (id, e.owed == Owed::Parse)));
-        prepared.undo(undone.iter().filter_map(|entry| entry.marks.statement), owed);
+        let owed = ledger.iter().filter_map(|entry| entry.change());
+        prepared.undo(undone.iter().filter_map(|entry| entry.change().map(|(id, _)| id)), owed);
+        if matches!(self.server.check, Check::Asked { .. }) {
+            self.server.check = Check::None;
+        }
         let lost_unnamed = undone.iter().rfind(|entry| is_unnamed_parse(entry));
         // A later one, sent behind a Sync, is not touched.
         let lost_unnamed = lost_unnamed.filter(|_| !self.server.ledger.iter().any(is_unnamed_parse));
@@ -401,6 +411,9 @@ impl<'a> Ear<'a> {
             Instead::StatementTooLarge => {
                 let text = "prepared statement is larger than may be kept (prepared_statement_size_max)";
                 (wire::sqlstate::PROGRAM_LIMIT_EXCEEDED.to_owned(), text.to_owned())
+            }
+            Instead::StalePlan => {
+                (wire::sqlstate::FEATURE_NOT_SUPPORTED.to_owned(), stale::STALE_PLAN.to_owned())
             }
             Instead::NoUnnamedStatement => (
                 wire::sqlstate::INVALID_SQL_STATEMENT_NAME.to_owned(),

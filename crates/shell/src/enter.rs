@@ -456,7 +456,7 @@ fn welcome(
         .welcome(Welcome { parameters: parameters_told, process_id, key: &key, notices: &notices }, out);
     wire::encode::ready_for_query(out, TransactionStatus::Idle);
     let machine = client::Client::new(session.id, parameters);
-    let statements = Arc::clone(&worker.shared.statements);
+    let statements = Arc::clone(&home.statements);
     let unread = !core.pending.is_empty();
     if !unread {
         // The room that the login took; an idle client keeps none.
