@@ -39,7 +39,7 @@ pub(crate) fn emit_made(server: &mut Server, mut client: Option<&mut Client>, ou
 }
 
 /// What is done with a server's message.
-pub(crate) enum Fate {
+enum Fate {
     Forward,
     Swallow,
     /// The body is needed first.
@@ -199,25 +199,36 @@ impl<'a> Ear<'a> {
         match header.tag {
             tag::READY_FOR_QUERY => self.ready(body),
             tag::ERROR_RESPONSE => self.error(body),
-            tag::PARAMETER_DESCRIPTION | tag::ROW_DESCRIPTION | tag::NO_DATA => {
-                self.description(header, body, is_whole)
-            }
             tag::PARAMETER_STATUS => self.parameter(body),
             tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => self.aside(),
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
                 Fate::Broken(Broken::Unexpected(header.tag))
             }
-            _ => self.reply(header, body),
+            _ => {
+                let awaited = self.awaited_description(header.tag);
+                if awaited.is_some() && !is_whole && header.body() <= READ_BYTES_MAX {
+                    return Fate::More;
+                }
+                let fate = self.reply(header, body);
+                if let Some(entry) = awaited
+                    && matches!(fate, Fate::Forward | Fate::Swallow)
+                {
+                    self.described(entry, header.tag, is_whole.then_some(body));
+                }
+                fate
+            }
         }
     }
 
-    pub(crate) fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
+    #[inline(always)]
+    fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
         self.drop_eaten_syncs();
         let reply = match self.server.ledger.on_reply(header.tag) {
             Ok(reply) => reply,
             Err(unexpected) => return Fate::Broken(Broken::Unexpected(unexpected.0)),
         };
-        if header.tag == tag::COMMAND_COMPLETE {
+        // Most commands are SELECT, INSERT and UPDATE, and change nothing that is known here.
+        if header.tag == tag::COMMAND_COMPLETE && !matches!(body.first(), Some(b'S' | b'I' | b'U')) {
             self.command(body, reply.swallow);
         }
         if let Some(entry) = reply.done {
@@ -230,7 +241,7 @@ impl<'a> Ear<'a> {
         if reply.swallow { Fate::Swallow } else { Fate::Forward }
     }
 
-    pub(crate) fn drop_eaten_syncs(&mut self) {
+    fn drop_eaten_syncs(&mut self) {
         if self.server.ledger.is_doubtful() {
             self.server.ledger.drop_eaten_syncs();
             self.emit_made();
@@ -249,11 +260,8 @@ impl<'a> Ear<'a> {
         }
     }
 
-    #[inline]
     fn command(&mut self, body: &[u8], is_ours: bool) {
         match body {
-            // Nearly all there are.
-            [b'S' | b'I' | b'U', ..] => {}
             // A preparation resets single parameters, and has entered that.
             b"RESET\0" if is_ours && self.client.is_some() => {}
             b"RESET\0" => self.forget_unreported(),

@@ -5,18 +5,14 @@
 
 use model::Digest;
 use server::{Broken, Check, Entry};
-use wire::Header;
 use wire::server::{ErrorFields, tag};
 
-use crate::from_server::{Ear, Fate};
+use crate::from_server::Ear;
 
 /// What PostgreSQL says when a prepared statement's result has changed its form since it was prepared.
 pub(crate) const STALE_PLAN: &str = "cached plan must not change result type";
 /// Where it says so, in every language.
 const STALE_PLAN_ROUTINE: &[u8] = b"RevalidateCachedQuery";
-/// Of a longer description nothing is kept, in bytes.
-const DESCRIPTION_BYTES_MAX: u64 = 64 << 10;
-
 /// Whether this is PostgreSQL's refusal of a plan whose result has changed.
 pub(crate) fn is_stale_plan(error: ErrorFields<'_>) -> bool {
     error.code == Some(wire::sqlstate::FEATURE_NOT_SUPPORTED.as_bytes())
@@ -30,36 +26,32 @@ pub(crate) fn may_change_results(command_tag: &[u8]) -> bool {
 
 impl Ear<'_> {
     /// A command that may change the schema is done, for this session at least.
+    #[cold]
     pub(crate) fn altered(&mut self) {
         self.server.altering = true;
         self.server.renews = true;
     }
 
     /// Its transaction is over: what was prepared meanwhile has seen it, or has seen what was rolled back.
+    #[cold]
     pub(crate) fn altered_for_all(&mut self) {
         self.server.altering = false;
         self.server.renews = true;
     }
 
-    /// ParameterDescription, RowDescription or NoData. Of a shared statement it is compared with what was told
-    /// of it before.
-    pub(crate) fn description(&mut self, header: Header, body: &[u8], is_whole: bool) -> Fate {
-        self.drop_eaten_syncs();
-        let entry = self.server.ledger.front().copied();
-        let Some((entry, id)) = entry.and_then(|entry| Some((entry, entry.description()?))) else {
-            return self.reply(header, body);
-        };
-        if !is_whole && header.body() <= DESCRIPTION_BYTES_MAX {
-            return Fate::More;
-        }
-        let fate = self.reply(header, body);
-        if matches!(fate, Fate::Forward | Fate::Swallow) {
-            self.described(id, entry, header.tag, is_whole.then_some(body));
-        }
-        fate
+    /// The entry whose reply describes a shared statement, if a message of this type is that.
+    #[inline]
+    pub(crate) fn awaited_description(&self, tag: u8) -> Option<Entry> {
+        let describes = matches!(tag, tag::PARAMETER_DESCRIPTION | tag::ROW_DESCRIPTION | tag::NO_DATA);
+        let front = if describes { self.server.ledger.front() } else { None };
+        front.copied().filter(|entry| entry.description().is_some())
     }
 
-    fn described(&mut self, id: u64, entry: Entry, tag: u8, body: Option<&[u8]>) {
+    /// ParameterDescription, RowDescription or NoData of a shared statement: held against what was told of it
+    /// before. `None`: it is too long.
+    #[cold]
+    pub(crate) fn described(&mut self, entry: Entry, tag: u8, body: Option<&[u8]>) {
+        let Some(id) = entry.description() else { return };
         if tag == tag::PARAMETER_DESCRIPTION {
             self.server.described = body.map(Digest::of);
             return;

@@ -105,8 +105,12 @@ impl Entry {
 
     /// The statement that the server will have after this, or not: the statement and which.
     pub fn change(self) -> Option<(u64, bool)> {
-        let is_change = matches!(self.owed, Owed::Parse | Owed::Close);
-        self.marks.statement.filter(|_| is_change).map(|id| (id, self.owed == Owed::Parse))
+        let id = self.marks.statement?;
+        match self.owed {
+            Owed::Parse => Some((id, true)),
+            Owed::Close => Some((id, false)),
+            _ => None,
+        }
     }
 
     /// The statement whose description this is owed, itself or a portal's of it.
@@ -277,7 +281,7 @@ impl Ledger {
 
     /// Holds a message of the server against the front. Errors and ReadyForQuery have their own functions;
     /// notices, notifications and parameter reports are nobody's reply.
-    #[inline]
+    #[inline(always)]
     pub fn on_reply(&mut self, tag: u8) -> Result<Reply, Unexpected> {
         let front = *self.owed.front().ok_or(Unexpected(tag))?;
         let done = match (front.owed, tag) {
