@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::Names;
 
 fn statement(id: u64) -> Arc<Statement> {
-    Arc::new(Statement { id, rest: vec![b'x'; id as usize].into() })
+    Arc::new(Statement::new(id, &vec![b'x'; id as usize], 0))
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! Prepared statements: names are the client's, servers are anybody's, and every answer is the one that
 //! PostgreSQL alone would give.
 //!
-//! Rows P39 to P48 of the table of cases that poolers got wrong.
+//! Rows P39 to P48, without P45, of the table of cases that poolers got wrong.
 #![allow(clippy::disallowed_methods)] // tests run threads
 
 mod oracle;
 
-use oracle::{
-    Expected, Oracle, SESSION, TRANSACTION, Talk, USER, fresh_database, has_full_size, pooler, pooler_to,
-};
+use oracle::{Expected, Oracle, SESSION, TRANSACTION, Talk, USER, has_full_size, pooler};
 use testkit::message::{
     all, bind, close_portal, close_statement, describe_portal, describe_statement, execute, flush, parse,
     query, rows, sync,
@@ -172,29 +170,7 @@ fn statement_exists_only_once_its_parse_has_succeeded() {
     );
 }
 
-// P45
-
-#[test]
-fn statement_whose_result_has_changed_fails_once_for_each_server() {
-    let server = fresh_database(Version::wanted(), "prepared_ddl");
-    let mut owner = server.session("prepared_ddl");
-    owner.sql("create table t (a int)");
-    owner.sql("insert into t values (1)");
-    let howdah = pooler_to(&server.connection("prepared_ddl")).start();
-    let mut old = howdah.session(USER, TRANSACTION);
-    prepare(&mut old, "s", "select * from t");
-    assert_eq!(value(&mut old, "s", &[]), "1");
-    owner.sql("alter table t add column b int default 2");
-    // The server has the old plan, which PostgreSQL refuses; it goes, and with it the plan, for everybody.
-    let mut new = howdah.session(USER, TRANSACTION);
-    prepare(&mut new, "s", "select * from t");
-    let script = all(&[describe_statement("s"), run("s"), sync()]);
-    assert_eq!(new.ask(script.clone()), "t E(0A000) ZI");
-    new.send(script);
-    let messages = new.until_ready();
-    assert_eq!(testkit::letters(&messages), "t T 2 D C(SELECT 1) ZI");
-    assert_eq!(rows(&messages), [[Some("1".to_owned()), Some("2".to_owned())]]);
-}
+// P45 is in stale.rs.
 
 // P46
 

@@ -21,7 +21,7 @@ use crate::progress::{Progress, Then};
 /// Messages up to this size, in bytes, are forwarded only when whole.
 const WHOLE_BYTES_MAX: u64 = 16 << 10;
 /// Flush.
-const FLUSH: [u8; 5] = [tag::FLUSH, 0, 0, 0, 4];
+pub(crate) const FLUSH: [u8; 5] = [tag::FLUSH, 0, 0, 0, 4];
 /// A Bind whose two names are not found within this many bytes is refused.
 const NAMES_BYTES_MAX: usize = 64 << 10;
 
@@ -227,7 +227,11 @@ impl Pair<'_> {
                 self.describe_statement(message, name)
             };
         }
-        self.pass(message, Some(target_owed(message.header.tag, is_statement)));
+        if !is_statement && message.header.tag == tag::DESCRIBE && !self.server.ledger.is_skipping() {
+            self.describe_portal(message, name);
+        } else {
+            self.pass(message, Some(target_owed(message.header.tag, is_statement)));
+        }
         Step::Done
     }
 

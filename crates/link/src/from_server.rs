@@ -7,22 +7,18 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal};
-use server::{Broken, Entry, Instead, Owed, Passes, Server};
+use server::{Broken, Check, Entry, Instead, Owed, Passes, Server};
 use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus, tag};
 
 use crate::link::Link;
 use crate::out::{Out, Tally};
 use crate::progress::{Progress, Then};
+use crate::stale;
 
 /// Bodies that must be read are not waited for beyond this size, in bytes. Of a longer error that much is
 /// read: its severity and code come first.
 const READ_BYTES_MAX: u64 = 64 << 10;
-/// `RESET`, `DISCARD ALL` and `DEALLOCATE ALL` with their zeros: only tags of these lengths are read.
-const TAG_LENGTHS: [u64; 3] = [6, 12, 15];
-
-/// What PostgreSQL says when a prepared statement's result has changed its form since it was prepared.
-const STALE_PLAN: &str = "cached plan must not change result type";
 
 /// Writes the replies of our own whose turn has come; never into the middle of a message of the server.
 #[inline]
@@ -73,6 +69,9 @@ impl Link {
         let mut ear = Ear::new(server, Some(&mut self.client), out);
         let (consumed, is_sound) = ear.run(input);
         let Ear { told, became_ready, left_doubts, .. } = ear;
+        if std::mem::take(&mut server.renews) {
+            self.statements.renew();
+        }
         if !is_sound {
             return Progress { consumed, then: Then::ServerGone(told) };
         }
@@ -225,11 +224,10 @@ impl<'a> Ear<'a> {
 
     #[inline]
     fn message(&mut self, header: Header, body: &[u8], is_whole: bool) -> Fate {
-        let must_read = match header.tag {
-            tag::READY_FOR_QUERY | tag::PARAMETER_STATUS | tag::ERROR_RESPONSE => true,
-            tag::COMMAND_COMPLETE => TAG_LENGTHS.contains(&header.body()),
-            _ => false,
-        };
+        let must_read = matches!(
+            header.tag,
+            tag::READY_FOR_QUERY | tag::PARAMETER_STATUS | tag::ERROR_RESPONSE | tag::COMMAND_COMPLETE
+        );
         if must_read && !is_whole {
             if header.body() <= READ_BYTES_MAX {
                 return Fate::More;
@@ -249,17 +247,31 @@ impl<'a> Ear<'a> {
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
                 Fate::Broken(Broken::Unexpected(header.tag))
             }
-            _ => self.reply(header, body),
+            _ => {
+                let awaited = self.awaited_description(header.tag);
+                if awaited.is_some() && !is_whole && header.body() <= READ_BYTES_MAX {
+                    return Fate::More;
+                }
+                let fate = self.reply(header, body);
+                if let Some(entry) = awaited
+                    && matches!(fate, Fate::Forward | Fate::Swallow)
+                {
+                    self.described(entry, header.tag, is_whole.then_some(body));
+                }
+                fate
+            }
         }
     }
 
+    #[inline(always)]
     fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
         self.drop_eaten_syncs();
         let reply = match self.server.ledger.on_reply(header.tag) {
             Ok(reply) => reply,
             Err(unexpected) => return Fate::Broken(Broken::Unexpected(unexpected.0)),
         };
-        if header.tag == tag::COMMAND_COMPLETE && TAG_LENGTHS.contains(&header.body()) {
+        // Most commands are SELECT, INSERT and UPDATE, and change nothing that is known here.
+        if header.tag == tag::COMMAND_COMPLETE && !matches!(body.first(), Some(b'S' | b'I' | b'U')) {
             self.command(body, reply.swallow);
         }
         if let Some(entry) = reply.done {
@@ -287,8 +299,8 @@ impl<'a> Ear<'a> {
         {
             client.settle_name();
         }
-        if let Some(id) = entry.marks.statement {
-            self.server.prepared.answered(id, entry.owed == Owed::Parse);
+        if let Some((id, is_parse)) = entry.change() {
+            self.server.prepared.answered(id, is_parse);
         }
     }
 
@@ -302,6 +314,7 @@ impl<'a> Ear<'a> {
                 self.deallocated_all();
             }
             b"DEALLOCATE ALL\0" => self.deallocated_all(),
+            _ if stale::may_change_results(body) => self.altered(),
             _ => {}
         }
     }
@@ -339,6 +352,9 @@ impl<'a> Ear<'a> {
             Ok(swallow) => {
                 self.server.status = status;
                 self.became_ready = true;
+                if self.server.altering && status == TransactionStatus::Idle {
+                    self.altered_for_all();
+                }
                 self.left_doubts = self.server.ledger.only_doubts_left();
                 if swallow { Fate::Swallow } else { Fate::Forward }
             }
@@ -381,11 +397,10 @@ impl<'a> Ear<'a> {
         let Some(front) = self.server.ledger.on_error(|entry| undone.push(entry)) else {
             return Fate::Broken(Broken::Unexpected(tag::ERROR_RESPONSE));
         };
-        let misused = self.undo(front, &undone);
-        if code == wire::sqlstate::FEATURE_NOT_SUPPORTED && words == STALE_PLAN {
-            // Statements are shared: another client that prepares this one now must not get the old plan.
-            self.server.ledger.doubt();
+        if stale::is_stale_plan(fields) {
+            self.found_stale(front);
         }
+        let misused = self.undo(front, &undone);
         if front.swallow && front.owed == Owed::Query {
             // A check, a reset or a carried setting was refused: nothing may follow it on this server.
             self.server.broken = Some(Broken::OursFailed(code.into(), words.into()));
@@ -407,8 +422,11 @@ impl<'a> Ear<'a> {
     /// of them misused.
     fn undo(&mut self, front: Entry, undone: &[Entry]) -> Box<[u8]> {
         let Server { ledger, prepared, .. } = &mut *self.server;
-        let owed = ledger.iter().filter_map(|e| e.marks.statement.map(|id| (id, e.owed == Owed::Parse)));
-        prepared.undo(undone.iter().filter_map(|entry| entry.marks.statement), owed);
+        let owed = ledger.iter().filter_map(|entry| entry.change());
+        prepared.undo(undone.iter().filter_map(|entry| entry.change().map(|(id, _)| id)), owed);
+        if matches!(self.server.check, Check::Asked { .. }) {
+            self.server.check = Check::None;
+        }
         let lost_unnamed = undone.iter().rfind(|entry| is_unnamed_parse(entry));
         // A later one, sent behind a Sync, is not touched.
         let lost_unnamed = lost_unnamed.filter(|_| !self.server.ledger.iter().any(is_unnamed_parse));
@@ -445,6 +463,9 @@ impl<'a> Ear<'a> {
             Instead::StatementTooLarge => {
                 let text = "prepared statement is larger than may be kept (prepared_statement_size_max)";
                 (wire::sqlstate::PROGRAM_LIMIT_EXCEEDED.to_owned(), text.to_owned())
+            }
+            Instead::StalePlan => {
+                (wire::sqlstate::FEATURE_NOT_SUPPORTED.to_owned(), stale::STALE_PLAN.to_owned())
             }
             Instead::NoUnnamedStatement => (
                 wire::sqlstate::INVALID_SQL_STATEMENT_NAME.to_owned(),

@@ -12,6 +12,7 @@ mod link;
 mod out;
 mod policy;
 mod prepared;
+mod stale;
 pub mod unpaired;
 mod waiting;
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use client::Unnamed;
 use model::Statement;
-use server::{Entry, Instead, Made, Marks, Owed, UnnamedOf};
+use server::{Check, Entry, Instead, Made, Marks, Owed, Undescribed, UnnamedOf};
 use wire::client::{BindHead, Parse, tag};
 use wire::encode;
 use wire::server::TransactionStatus;
 
-use crate::from_client::{Message, Pair, Step, may_grow, target_owed, violation};
+use crate::from_client::{FLUSH, Message, Pair, Step, may_grow, target_owed, violation};
 
 /// Every name that a server knows a statement by begins so; no client may say such a name to it.
 const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
@@ -91,7 +91,8 @@ impl Pair<'_> {
         if self.client.statement_bytes() > self.policy.client_statement_bytes_max {
             return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
         }
-        let statement = self.statements.intern(parse.rest);
+        let search_path = self.client.parameters.value(b"search_path").unwrap_or_default();
+        let statement = self.statements.intern(parse.rest, search_path);
         if !self.server.prepared.is_certain(statement.id, batch) {
             return Step::Wait;
         }
@@ -137,6 +138,7 @@ impl Pair<'_> {
     }
 
     pub(crate) fn bind(&mut self, message: Message<'_>) -> Step {
+        self.server.undescribed = None;
         if !self.policy.maps_statements() || self.server.ledger.is_skipping() {
             self.pass(message, Some(Owed::Bind));
             return Step::Done;
@@ -161,8 +163,12 @@ impl Pair<'_> {
         let Some(length) = renamed_length(message, head.statement, &name) else {
             return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
         };
-        self.ensure_prepared(&statement);
-        self.server.ledger.push(Entry::client(Owed::Bind));
+        if let Some(step) = self.ensure_prepared(message, &statement, Owed::Bind) {
+            return step;
+        }
+        self.server.undescribed = (!statement.is_told())
+            .then(|| Undescribed { statement: statement.id, portal: head.portal.into() });
+        self.server.ledger.push(Entry::about(Owed::Bind, statement.id));
         self.out.to_server.make(|bytes| {
             bytes.push(tag::BIND);
             bytes.extend_from_slice(&length.to_be_bytes());
@@ -173,10 +179,53 @@ impl Pair<'_> {
         Step::Done
     }
 
-    fn ensure_prepared(&mut self, statement: &Arc<Statement>) {
-        if !self.server.prepared.touch(statement.id) {
-            self.send_parse(statement, true, false);
+    /// Sees to it that the server has the statement, and that it is there what clients were told of it. What
+    /// becomes of the message where that is not so, or not known yet.
+    ///
+    /// PostgreSQL never changes the result of a statement: it refuses to run it. A server that has it does that
+    /// itself; on one that gets it now, its description is asked for. Waited for it is only where the schema is
+    /// known to have changed: else a difference is as good as impossible, and ends the client and the server.
+    fn ensure_prepared(
+        &mut self,
+        message: Message<'_>,
+        statement: &Arc<Statement>,
+        owed: Owed,
+    ) -> Option<Step> {
+        if self.server.check != Check::None {
+            match std::mem::take(&mut self.server.check) {
+                Check::Differs(id) if id == statement.id => {
+                    self.send_close(statement);
+                    return Some(self.refuse_in_place(message, owed, Instead::StalePlan));
+                }
+                asked @ Check::Asked { .. } => {
+                    self.server.check = asked;
+                    return Some(Step::Wait);
+                }
+                Check::Differs(_) | Check::None => {}
+            }
         }
+        if self.server.prepared.touch(statement.id) {
+            return None;
+        }
+        if statement.is_disputed() {
+            return Some(self.refuse_in_place(message, owed, Instead::StalePlan));
+        }
+        let generation = self.statements.generation();
+        self.send_parse(statement, true, false);
+        if !statement.is_told() {
+            return None;
+        }
+        let name = statement.server_name();
+        self.out.to_server.make(|bytes| encode::target(bytes, tag::DESCRIBE, b'S', name.as_bytes()));
+        let mut entry = Entry::about(Owed::DescribeStatement, statement.id);
+        entry.swallow = true;
+        self.server.ledger.push(entry);
+        if statement.generation() >= generation {
+            return None;
+        }
+        self.out.to_server.make(|bytes| bytes.extend_from_slice(&FLUSH));
+        self.server.check = Check::Asked { id: statement.id, generation };
+        Some(Step::Wait)
     }
 
     /// What the client's name means, and whether the server's part is certain.
@@ -201,12 +250,23 @@ impl Pair<'_> {
             Found::Nothing => return self.use_unknown(message, name, Owed::DescribeStatement),
             Found::Open => return Step::Wait,
         };
-        self.ensure_prepared(&statement);
-        self.server.ledger.push(Entry::client(Owed::DescribeStatement));
+        if let Some(step) = self.ensure_prepared(message, &statement, Owed::DescribeStatement) {
+            return step;
+        }
+        self.server.ledger.push(Entry::about(Owed::DescribeStatement, statement.id));
         let name = statement.server_name();
         self.out.to_server.make(|bytes| encode::target(bytes, tag::DESCRIBE, b'S', name.as_bytes()));
         self.discard(message);
         Step::Done
+    }
+
+    /// A portal's description is one of its statement too: drivers keep either.
+    pub(crate) fn describe_portal(&mut self, message: Message<'_>, name: &[u8]) {
+        let bound = self.server.undescribed.take().filter(|bound| *bound.portal == *name);
+        let statement = bound.map(|bound| bound.statement);
+        let marks = Marks { statement, ..Marks::default() };
+        self.server.ledger.push(Entry { owed: Owed::DescribePortal, swallow: false, marks });
+        self.forward(message, 0);
     }
 
     /// Only the client forgets: other clients may use the statement, and its turn to be evicted will come.

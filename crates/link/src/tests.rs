@@ -11,5 +11,6 @@ mod prepared;
 mod random;
 mod script;
 mod segments;
+mod stale;
 mod unnamed;
 mod words;

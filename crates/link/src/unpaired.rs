@@ -78,6 +78,7 @@ pub fn reason(server: &Server) -> String {
         Some(Broken::Malformed(tag)) => format!("malformed message '{}' from server", tag.escape_ascii()),
         Some(Broken::Fatal(code, text)) => format!("server ended the session: {code} {text}"),
         Some(Broken::OursFailed(code, text)) => format!("our own query failed: {code} {text}"),
+        Some(Broken::ResultChanged) => "result of a prepared statement has changed".to_owned(),
         None => "client left in the middle of a transaction".to_owned(),
     }
 }

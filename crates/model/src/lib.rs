@@ -20,5 +20,5 @@ pub use mode::PoolMode;
 pub use moment::Moment;
 pub use parameters::Parameters;
 pub use refusal::{Outcome, Refusal};
-pub use statement::{Statement, Statements};
+pub use statement::{Digest, Statement, Statements};
 pub use table::{Cell, Column, ColumnType, Table};

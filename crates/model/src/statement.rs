@@ -1,10 +1,27 @@
-//! Prepared statements as clients share them: one text, one number, however many names.
+//! Prepared statements as clients share them: one text, one number, however many names, until a change of the
+//! schema; and what clients were told of its parameters and its result.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// A description in short. Who could choose one that collides with another owns the table, and can put into its
+/// rows what he likes; and a description kept in full would be a client's cheap way to fill our memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digest(u64);
+
+impl Digest {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(bytes);
+        Digest(hasher.finish())
+    }
+}
 
 /// The text and parameter types of a Parse message, and the number by which servers know them.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 pub struct Statement {
     /// Unique in the process; the server's name is made of it.
     pub id: u64,
@@ -12,46 +29,134 @@ pub struct Statement {
     ///
     /// The whole of it is compared, never a hash alone: two statements that collide must not be one.
     pub rest: Box<[u8]>,
+    /// The newest generation in which a server has shown it as clients were told.
+    generation: AtomicU64,
+    /// What it is on a server that does not have it yet, nobody can say.
+    disputed: AtomicBool,
+    /// A server has refused its old plan since.
+    refused: AtomicBool,
+    parameters: OnceLock<Digest>,
+    columns: OnceLock<Digest>,
 }
 
 impl Statement {
+    /// A statement that nobody was told of yet.
+    pub fn new(id: u64, rest: &[u8], generation: u64) -> Statement {
+        Statement {
+            id,
+            rest: rest.into(),
+            generation: AtomicU64::new(generation),
+            disputed: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
+            parameters: OnceLock::new(),
+            columns: OnceLock::new(),
+        }
+    }
+
     /// The name by which servers know it.
     pub fn server_name(&self) -> String {
         format!("howdah_{}", self.id)
     }
+
+    /// A server has described it. Says whether that is what was told before, if anything was; what was not
+    /// told yet is told now. `parameters` is `None` where a portal was described.
+    pub fn tell(&self, parameters: Option<Digest>, columns: Digest) -> bool {
+        let is_same = |told: &OnceLock<Digest>, now: Digest| *told.get_or_init(|| now) == now;
+        is_same(&self.columns, columns) && parameters.is_none_or(|now| is_same(&self.parameters, now))
+    }
+
+    /// Whether some client may rely on a description of its result.
+    pub fn is_told(&self) -> bool {
+        self.columns.get().is_some()
+    }
+
+    /// The newest generation of which it is known to be what clients were told.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// It was compared in this generation, and is what clients were told.
+    pub fn confirm(&self, generation: u64) {
+        self.refused.store(false, Ordering::Release);
+        self.generation.fetch_max(generation, Ordering::AcqRel);
+    }
+
+    /// A server has refused to run its old plan. Says whether that is news.
+    pub fn refuse(&self) -> bool {
+        !self.refused.swap(true, Ordering::AcqRel)
+    }
+
+    /// Its clients do not agree on what it is, or were never told and it has changed. Says whether that is news.
+    pub fn dispute(&self) -> bool {
+        !self.disputed.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether no server may be given it any more.
+    pub fn is_disputed(&self) -> bool {
+        self.disputed.load(Ordering::Acquire)
+    }
 }
 
-/// All statements that some client or server still holds.
+/// What all tables of statements of a process share.
+#[derive(Debug, Default)]
+struct Common {
+    last_id: AtomicU64,
+    generation: AtomicU64,
+}
+
+/// All statements that some client or server of one pool still holds.
 #[derive(Debug, Default)]
 pub struct Statements {
+    common: Arc<Common>,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    last_id: u64,
     known: HashMap<Box<[u8]>, Weak<Statement>>,
     sweep_at: usize,
 }
 
 impl Statements {
-    /// The statement with this text and these types, made if nobody holds it.
+    /// An empty table for another pool: the same text may mean another table there. Numbers stay unique, and
+    /// a change of the schema is one for all, because the owner of a table seldom is the one who reads it.
+    pub fn beside(&self) -> Statements {
+        Statements { common: Arc::clone(&self.common), inner: Mutex::default() }
+    }
+
+    /// The statement with this text and these types, made if nobody holds it or the schema has changed since.
+    /// Where tables are looked up is part of what it means.
     ///
     /// Forgotten ones are swept out each time the table has doubled, so that it never holds more than twice
     /// what is in use.
-    pub fn intern(&self, rest: &[u8]) -> Arc<Statement> {
+    pub fn intern(&self, rest: &[u8], search_path: &[u8]) -> Arc<Statement> {
+        // A Parse tells its own length: so nothing behind it makes it another one.
+        let joined = if search_path.is_empty() { Vec::new() } else { [rest, search_path].concat() };
+        let key = if search_path.is_empty() { rest } else { &joined };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(statement) = inner.known.get(rest).and_then(Weak::upgrade) {
-            return statement;
+        let generation = self.generation();
+        let known = inner.known.get(key).and_then(Weak::upgrade);
+        if let Some(known) = known.filter(|known| known.generation() >= generation && !known.is_disputed()) {
+            return known;
         }
-        inner.last_id += 1;
-        let statement = Arc::new(Statement { id: inner.last_id, rest: rest.into() });
-        inner.known.insert(rest.into(), Arc::downgrade(&statement));
+        let id = self.common.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let statement = Arc::new(Statement::new(id, rest, generation));
+        inner.known.insert(key.into(), Arc::downgrade(&statement));
         if inner.known.len() > inner.sweep_at.max(1024) {
             inner.known.retain(|_, statement| statement.strong_count() > 0);
             inner.sweep_at = inner.known.len() * 2;
         }
         statement
+    }
+
+    /// The schema may have changed: a text that is prepared from now on is a new statement.
+    pub fn renew(&self) {
+        self.common.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How often the schema may have changed.
+    pub fn generation(&self) -> u64 {
+        self.common.generation.load(Ordering::Acquire)
     }
 
     /// How many are known, those about to be swept included.

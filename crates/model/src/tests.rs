@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::parameters::{difference, is_fixed};
-use crate::{Parameters, Statements};
+use crate::{Digest, Parameters, Statement, Statements};
 
 fn parameters(pairs: &[(&str, &str, bool)]) -> Parameters {
     let mut parameters = Parameters::default();
@@ -66,26 +66,74 @@ proptest! {
 #[test]
 fn one_text_is_one_statement_while_somebody_holds_it() {
     let statements = Statements::default();
-    let one = statements.intern(b"select 1");
-    assert!(Arc::ptr_eq(&one, &statements.intern(b"select 1")));
-    let other = statements.intern(b"select 2");
+    let one = statements.intern(b"select 1", b"");
+    assert!(Arc::ptr_eq(&one, &statements.intern(b"select 1", b"")));
+    let other = statements.intern(b"select 2", b"");
     assert_ne!(one.id, other.id);
     let id = one.id;
     drop(one);
-    assert_ne!(statements.intern(b"select 1").id, id, "a number is never used twice");
+    assert_ne!(statements.intern(b"select 1", b"").id, id, "a number is never used twice");
 }
 
 #[test]
 fn the_table_of_statements_is_bounded_by_what_is_held() {
     let statements = Statements::default();
-    let held: Vec<_> = (0..3000_u32).map(|number| statements.intern(&number.to_be_bytes())).collect();
+    let held: Vec<_> = (0..3000_u32).map(|number| statements.intern(&number.to_be_bytes(), b"")).collect();
     for number in 3000..100_000_u32 {
-        drop(statements.intern(&number.to_be_bytes()));
+        drop(statements.intern(&number.to_be_bytes(), b""));
         assert!(statements.len() <= 2 * (3000 + 1) + 1);
     }
     drop(held);
     for number in 0..10_000_u32 {
-        drop(statements.intern(&number.to_be_bytes()));
+        drop(statements.intern(&number.to_be_bytes(), b""));
     }
     assert!(statements.len() <= 1025, "{}", statements.len());
+}
+
+#[test]
+fn after_a_change_a_text_is_another_statement_until_the_old_one_is_confirmed() {
+    let statements = Statements::default();
+    let old = statements.intern(b"select 1", b"");
+    statements.renew();
+    let new = statements.intern(b"select 1", b"");
+    assert_ne!(old.id, new.id);
+    assert!(Arc::ptr_eq(&new, &statements.intern(b"select 1", b"")));
+    statements.renew();
+    new.confirm(statements.generation());
+    assert!(Arc::ptr_eq(&new, &statements.intern(b"select 1", b"")));
+    new.confirm(0);
+    assert_eq!(new.generation(), statements.generation(), "an older answer takes nothing back");
+    assert!(new.dispute() && !new.dispute());
+    assert_ne!(new.id, statements.intern(b"select 1", b"").id);
+}
+
+#[test]
+fn a_text_means_something_else_in_another_pool_and_under_another_search_path() {
+    let common = Statements::default();
+    let (one, other) = (common.beside(), common.beside());
+    let ids = [one.intern(b"x", b"").id, other.intern(b"x", b"").id, one.intern(b"x", b"tenant").id];
+    assert!(ids[0] != ids[1] && ids[0] != ids[2] && ids[1] != ids[2], "{ids:?}");
+    assert_eq!(one.intern(b"y", b"tenant").rest, (*b"y").into());
+    other.renew();
+    assert_eq!(one.generation(), 1, "who changes a table need not be who reads it");
+}
+
+#[test]
+fn what_was_told_first_is_what_later_descriptions_are_held_against() {
+    let [a, b] = [Digest::of(b"a"), Digest::of(b"b")];
+    let statement = Statement::new(1, b"", 0);
+    assert!(!statement.is_told());
+    assert!(statement.tell(None, a), "of a portal, without parameters");
+    assert!(statement.is_told());
+    assert!(!statement.tell(None, b) && !statement.tell(Some(a), b));
+    assert!(statement.tell(Some(a), a));
+    assert!(!statement.tell(Some(b), a) && statement.tell(None, a));
+}
+
+#[test]
+fn a_refusal_is_news_once_until_the_statement_is_confirmed() {
+    let statement = Statement::new(1, b"", 0);
+    assert!(statement.refuse() && !statement.refuse());
+    statement.confirm(1);
+    assert!(statement.refuse());
 }

@@ -51,7 +51,7 @@ pub enum Made {
 pub struct Marks {
     /// The client's map of names was changed for this entry.
     pub client_name: bool,
-    /// This Parse or Close changes the server's own set of statements.
+    /// The shared statement that this is about; a Parse or Close changes the server's own set of them.
     pub statement: Option<u64>,
     /// An error here is to be told as this instead of in the server's words.
     pub refusal: Option<Instead>,
@@ -71,6 +71,8 @@ pub enum Instead {
     NoUnnamedStatement,
     /// 26000 for the client's name.
     UnknownStatement,
+    /// 0A000: the result is another one than when it was prepared.
+    StalePlan,
 }
 
 /// One line of the ledger.
@@ -93,6 +95,28 @@ impl Entry {
     /// An entry for a message of our own.
     pub fn ours(owed: Owed) -> Entry {
         Entry { owed, swallow: true, marks: Marks::default() }
+    }
+
+    /// An entry for a client's message about a shared statement.
+    pub fn about(owed: Owed, statement: u64) -> Entry {
+        let marks = Marks { statement: Some(statement), ..Marks::default() };
+        Entry { owed, swallow: false, marks }
+    }
+
+    /// The statement that the server will have after this, or not: the statement and which.
+    pub fn change(self) -> Option<(u64, bool)> {
+        let id = self.marks.statement?;
+        match self.owed {
+            Owed::Parse => Some((id, true)),
+            Owed::Close => Some((id, false)),
+            _ => None,
+        }
+    }
+
+    /// The statement whose description this is owed, itself or a portal's of it.
+    pub fn description(self) -> Option<u64> {
+        let is_description = matches!(self.owed, Owed::DescribeStatement | Owed::DescribePortal);
+        self.marks.statement.filter(|_| is_description)
     }
 
     fn ends_with_ready(self) -> bool {
@@ -289,7 +313,7 @@ impl Ledger {
 
     /// Holds a message of the server against the front. Errors and ReadyForQuery have their own functions;
     /// notices, notifications and parameter reports are nobody's reply.
-    #[inline]
+    #[inline(always)]
     pub fn on_reply(&mut self, tag: u8) -> Result<Reply, Unexpected> {
         let front = *self.owed.front().ok_or(Unexpected(tag))?;
         let done = match (front.owed, tag) {
@@ -362,11 +386,6 @@ impl Ledger {
     /// Whether the session is not fit for others although nothing is in doubt about what is owed.
     pub fn is_spoilt(&self) -> bool {
         self.doubtful && self.maybe_eaten == 0
-    }
-
-    /// The session is no longer fit for others.
-    pub fn doubt(&mut self) {
-        self.doubtful = true;
     }
 
     /// The client is gone: no reply that is still owed may reach anybody.

@@ -46,6 +46,11 @@ impl Prepared {
         self.held.get(&id).is_none_or(|held| held.pending == 0 || held.sent_in == batch)
     }
 
+    /// The statement of this number, if the server has it or something about it is not answered yet.
+    pub fn find(&self, id: u64) -> Option<&Arc<Statement>> {
+        self.held.get(&id).map(|held| &held.statement)
+    }
+
     /// Whether the server has it; counts as a use.
     pub fn touch(&mut self, id: u64) -> bool {
         self.uses += 1;

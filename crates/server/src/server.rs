@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use model::{ClientId, Moment, Parameters, ServerId};
+use model::{ClientId, Digest, Moment, Parameters, ServerId};
 use wire::server::TransactionStatus;
 
 use crate::ledger::{Entry, Ledger, Owed};
@@ -32,6 +32,35 @@ pub enum Broken {
     Malformed(u8),
     /// A statement of our own failed: SQLSTATE and message.
     OursFailed(Box<str>, Box<str>),
+    /// A prepared statement is not what its client was told, and may have run.
+    ResultChanged,
+}
+
+/// Whether a statement that was prepared before is still what its clients were told, on a server that has just
+/// been given it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    /// Nobody waits for an answer.
+    #[default]
+    None,
+    /// Its description is owed, and its client waits for that.
+    Asked {
+        /// The statement.
+        id: u64,
+        /// In which generation it was asked for.
+        generation: u64,
+    },
+    /// This one is not.
+    Differs(u64),
+}
+
+/// A portal of a statement that nobody has described yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undescribed {
+    /// The statement.
+    pub statement: u64,
+    /// The portal's name.
+    pub portal: Box<[u8]>,
 }
 
 /// The state of one server connection.
@@ -49,6 +78,16 @@ pub struct Server {
     pub prepared: Prepared,
     /// Whose unnamed statement it has.
     pub unnamed: Option<UnnamedOf>,
+    /// Whether a statement is compared with what was told of it.
+    pub check: Check,
+    /// The portal that was bound last, if its description is of interest.
+    pub undescribed: Option<Undescribed>,
+    /// The first half of a description: the parameters.
+    pub described: Option<Digest>,
+    /// The transaction under way has changed the schema.
+    pub altering: bool,
+    /// The schema may have changed, and that is not made known yet.
+    pub renews: bool,
     /// Bytes of a message to it that are still to be sent.
     pub sending: u64,
     /// Bytes of a message from it that are still to come.
@@ -85,6 +124,11 @@ impl Server {
             parameters,
             prepared: Prepared::default(),
             unnamed: None,
+            check: Check::None,
+            undescribed: None,
+            described: None,
+            altering: false,
+            renews: false,
             sending: 0,
             receiving: 0,
             swallowing: false,

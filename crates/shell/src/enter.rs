@@ -524,7 +524,7 @@ fn welcome(
 ) -> Outcome {
     greet(acceptance, &reception.greeting, key, out);
     let machine = client::Client::new(session.id, Arc::clone(&reception.parameters));
-    let statements = Arc::clone(&worker.shared.statements);
+    let statements = Arc::clone(&home.statements);
     let unread = !core.pending.is_empty();
     if !unread {
         // The room that the login took; an idle client keeps none.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use link::Policy;
-use model::Parameters;
+use model::{Parameters, Statements};
 use parking_lot::Mutex;
 use pool::Pool;
 use stats::Counters;
@@ -31,18 +31,21 @@ pub struct Home {
     pub welcome: Mutex<Option<Arc<Parameters>>>,
     /// What clients that come alike are given alike.
     pub receptions: Receptions,
+    /// Prepared statements of its clients and servers.
+    pub statements: Arc<Statements>,
     /// How servers are cleaned whose client is gone.
     pub cleaning: Mutex<Arc<Policy>>,
 }
 
 impl Home {
     /// A pool that nobody has used yet.
-    pub fn new(cell: Arc<Cell>, workers: usize, cleaning: Arc<Policy>) -> Home {
+    pub fn new(cell: Arc<Cell>, workers: usize, statements: Arc<Statements>, cleaning: Arc<Policy>) -> Home {
         let counters = (0..workers).map(|_| Counters::default()).collect();
         Home {
             cell,
             counters,
             welcome: Mutex::new(None),
+            statements,
             receptions: Receptions::default(),
             cleaning: Mutex::new(cleaning),
         }

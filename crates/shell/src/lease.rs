@@ -3,7 +3,6 @@
 //! Whoever frees a server serves the next waiter itself; no thread is woken for it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use baton::Holder;
 use link::{Granted as Start, Link, Tally, unpaired};

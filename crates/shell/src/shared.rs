@@ -42,8 +42,8 @@ pub struct Shared {
     pub hub: Mutex<Hub>,
     /// The workers, by their numbers.
     pub workers: Box<[Handle]>,
-    /// Prepared statements.
-    pub statements: Arc<Statements>,
+    /// What the pools' tables of prepared statements have in common; no statement is in this one.
+    pub statements: Statements,
     /// TLS with clients.
     pub client_tls: Reloadable<ClientTls>,
     /// TLS with servers.
@@ -86,7 +86,7 @@ impl Shared {
             clock: Clock::start(),
             hub: Mutex::new(hub),
             workers,
-            statements: Arc::new(Statements::default()),
+            statements: Statements::default(),
             client_tls: Reloadable::new(client_tls),
             server_tls: Reloadable::new(server_tls),
             cancels: AtomicUsize::new(0),
@@ -347,7 +347,8 @@ impl Shared {
                 tracing::info!("registered new auto-database: {}", cell.key.database);
             }
             let cleaning = policy.map_or_else(Policy::default, |policy| link_policy(&policy, false));
-            Arc::new(Home::new(Arc::clone(cell), self.workers.len(), Arc::new(cleaning)))
+            let statements = Arc::new(self.statements.beside());
+            Arc::new(Home::new(Arc::clone(cell), self.workers.len(), statements, Arc::new(cleaning)))
         };
         Arc::clone(homes.entry(cell.id).or_insert_with(make))
     }

@@ -99,6 +99,22 @@ pub fn backend_key(body: &[u8]) -> Result<(u32, &[u8]), Malformed> {
     }
 }
 
+/// What a RowDescription body says of the values alone: names, types and lengths of the columns, and not from
+/// which table they come or in which format.
+pub fn row_shape(body: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let mut cursor = Cursor::new(body);
+    let count = cursor.u16()?;
+    let mut shape = count.to_be_bytes().to_vec();
+    for _ in 0..count {
+        shape.extend_from_slice(cursor.cstr()?);
+        shape.push(0);
+        let _table_and_column = cursor.bytes(6)?;
+        shape.extend_from_slice(cursor.bytes(10)?);
+        let _format = cursor.bytes(2)?;
+    }
+    if cursor.is_empty() { Ok(shape) } else { Err(Malformed) }
+}
+
 /// What an Authentication message asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
@@ -158,6 +174,8 @@ pub struct ErrorFields<'a> {
     pub code: Option<&'a [u8]>,
     /// `M`: the primary message.
     pub message: Option<&'a [u8]>,
+    /// `R`: the function of the server's source. Unlike the message it is in no language.
+    pub routine: Option<&'a [u8]>,
 }
 
 impl<'a> ErrorFields<'a> {
@@ -172,6 +190,7 @@ impl<'a> ErrorFields<'a> {
                 b'S' => fields.severity = fields.severity.or(Some(text)),
                 b'C' => fields.code = Some(text),
                 b'M' => fields.message = Some(text),
+                b'R' => fields.routine = Some(text),
                 0 => break,
                 _ => {}
             }

@@ -169,3 +169,23 @@ fn a_report_reads_back_as_it_was_written() {
     assert!(fields.is_fatal());
     assert_eq!(fields.code, Some(&b"08P01"[..]));
 }
+
+#[test]
+fn the_shape_of_rows_is_their_names_and_types_alone() {
+    let column = |name: &[u8], numbers: [u8; 18]| [name, &[0], &numbers].concat();
+    let numbers = |table: u8, kind: u8, format: u8| {
+        let mut numbers = [0; 18];
+        (numbers[3], numbers[9], numbers[17]) = (table, kind, format);
+        numbers
+    };
+    let body = |column: Vec<u8>| [&[0, 1], &*column].concat();
+    let shape = |body: &[u8]| server::row_shape(body);
+    let first = shape(&body(column(b"a", numbers(1, 23, 0)))).expect("a description");
+    assert_eq!(shape(&body(column(b"a", numbers(2, 23, 1)))), Ok(first.clone()));
+    assert_ne!(shape(&body(column(b"a", numbers(1, 25, 0)))), Ok(first.clone()));
+    assert_ne!(shape(&body(column(b"b", numbers(1, 23, 0)))), Ok(first));
+    assert_eq!(shape(&[0, 0]), Ok(vec![0, 0]));
+    for broken in [&b""[..], &[0], &[0, 1], &[0, 1, b'a', 0], &[255, 255, b'a', 0], &[0, 0, 0]] {
+        assert!(shape(broken).is_err(), "{broken:?}");
+    }
+}

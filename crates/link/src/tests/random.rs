@@ -49,6 +49,7 @@ const TEXTS: &[&str] = &[
     "set app #",
     "show app",
     "show digits",
+    "alter",
     "",
 ];
 
@@ -70,6 +71,8 @@ const QUERIES: &[&str] = &[
     "Q(show app)",
     "Q(show digits)",
     "Q(rows 3)",
+    "Q(alter)",
+    "Q(begin;alter)",
     "Q(copy out)",
     "F",
     "S",

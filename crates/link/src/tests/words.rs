@@ -121,6 +121,11 @@ pub fn server_bytes(line: &str) -> Vec<u8> {
                 encode::ready_for_query(&mut out, status);
             }
             "d" => drop(encode::message(&mut out, b'd', |out| out.extend_from_slice(text.as_bytes()))),
+            // Columns by their names, or an empty body; parameters by anything.
+            "T" if !text.is_empty() => drop(encode::message(&mut out, b'T', |out| columns(out, text))),
+            "t" if !text.is_empty() => {
+                encode::message(&mut out, b't', |out| out.extend_from_slice(text.as_bytes()));
+            }
             _ => {
                 assert!(letters.len() == 1 && text.is_empty(), "no server says {word}");
                 encode::message(&mut out, letters.as_bytes()[0], |_| {});
@@ -128,6 +133,15 @@ pub fn server_bytes(line: &str) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Columns of these names, all of one table and type.
+fn columns(out: &mut Vec<u8>, names: &str) {
+    out.extend_from_slice(&(names.split(',').count() as u16).to_be_bytes());
+    for name in names.split(',') {
+        encode::cstr(out, name.as_bytes());
+        out.extend_from_slice(&[0, 0, 0, 9, 0, 1, 0, 0, 0, 23, 0, 4, 255, 255, 255, 255, 0, 0]);
+    }
 }
 
 /// What a server sent, in words.
@@ -150,7 +164,17 @@ pub fn server_words(bytes: &[u8]) -> String {
             }
             b'D' => ("D".into(), String::from_utf8_lossy(body.get(6..).unwrap_or_default()).into()),
             b'S' => ("S".into(), text().replace('\0', "=")),
-            b'C' | b'Z' | b'd' => (char::from(tag).into(), text()),
+            b'C' | b'Z' | b'd' | b't' => (char::from(tag).into(), text()),
+            b'T' => {
+                // Every name is followed by eighteen bytes of numbers.
+                let mut rest = body.get(2..).unwrap_or_default();
+                let mut names = Vec::new();
+                while let Some(end) = rest.iter().position(|&byte| byte == 0) {
+                    names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
+                    rest = rest.get(end + 19..).unwrap_or_default();
+                }
+                ("T".into(), names.join(","))
+            }
             _ => (char::from(tag).into(), String::new()),
         }
     })

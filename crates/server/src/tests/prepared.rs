@@ -7,7 +7,7 @@ use model::Statement;
 use crate::prepared::Prepared;
 
 fn statement(id: u64) -> Arc<Statement> {
-    Arc::new(Statement { id, rest: Box::default() })
+    Arc::new(Statement::new(id, b"", 0))
 }
 
 /// A server that was sent a Parse of each and has answered it.

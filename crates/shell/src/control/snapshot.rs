@@ -348,7 +348,11 @@ impl Control {
                 size_of::<crate::home::Home>() + size_of::<crate::home::Cell>(),
                 self.shared.homes().len(),
             ),
-            row("prepared_statement", size_of::<model::Statement>(), self.shared.statements.len()),
+            row(
+                "prepared_statement",
+                size_of::<model::Statement>(),
+                self.shared.homes().iter().map(|home| home.statements.len()).sum(),
+            ),
             row("scratch_buffer", crate::worker::SCRATCH_BYTES, self.shared.workers.len()),
         ]
     }
