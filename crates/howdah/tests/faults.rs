@@ -34,6 +34,15 @@ fn entry(raw: &mut Raw, who: usize, turn: usize) -> Result<(), Option<Refusal>> 
     if answer.ends_with("C(COMMIT) ZI") { Ok(()) } else { Err(None) }
 }
 
+/// Tells the clients to go, also when a test fails while they are at it.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Clients enter rows, and come back when they are thrown out, while `harm` is done. Then every row that was
 /// acknowledged is there once, and none that was not asked for.
 fn check_ledger(server: &Postgres, howdah: &Howdah, harm: impl FnOnce(&AtomicUsize)) {
@@ -61,11 +70,12 @@ fn check_ledger(server: &Postgres, howdah: &Howdah, harm: impl FnOnce(&AtomicUsi
     };
     let outcomes: Vec<(Vec<usize>, Vec<usize>)> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..8).map(|who| scope.spawn(move || client(who))).collect();
+        let going = Over(&over);
         eventually(LIMIT, || done.load(Ordering::SeqCst) > 100);
         harm(&done);
         let before = done.load(Ordering::SeqCst);
         eventually(LIMIT, || done.load(Ordering::SeqCst) > before + 100);
-        over.store(true, Ordering::SeqCst);
+        drop(going);
         clients.into_iter().map(|client| client.join().expect("no panic")).collect()
     });
     let mut session = server.session("postgres");
@@ -110,8 +120,11 @@ fn death_of_a_backend_loses_and_doubles_nothing() {
             let sql = "select pid from pg_stat_activity where backend_type = 'client backend' \
                 and query like '%entries%' and pid <> pg_backend_pid() limit 1";
             let pid = server.session("postgres").value(sql).parse().expect("a process");
+            let recoveries = || server.log().matches("ready to accept connections").count();
+            let earlier = recoveries();
             os::send_signal(pid, Signal::Kill).expect("root, or the server's own user");
             // All sessions of the server go with it, and come again after its recovery.
+            eventually(LIMIT, || recoveries() > earlier);
             let before = done.load(Ordering::SeqCst);
             eventually(LIMIT, || done.load(Ordering::SeqCst) > before + 50);
         }
