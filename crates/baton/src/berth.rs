@@ -51,6 +51,7 @@ impl<C: Clone, S> Berth<C, S> {
     }
 
     /// The socket has an edge: notes it and says whom to tell.
+    #[inline]
     pub fn edge(&self) -> News<C> {
         let state = lock(&self.state);
         self.edge.store(true, Ordering::Release);
@@ -64,6 +65,7 @@ impl<C: Clone, S> Berth<C, S> {
 
     /// For the client that has the server and was told of an edge: whether there was one that it has not taken yet.
     /// The caller will read until there is nothing more. Without the lock: another edge sets it again and tells again.
+    #[inline]
     pub fn take_edge(&self) -> bool {
         self.edge.swap(false, Ordering::AcqRel)
     }
@@ -71,6 +73,7 @@ impl<C: Clone, S> Berth<C, S> {
     /// Lays a server down, for the pool or to be kept. True if an edge came that nobody has looked at: then
     /// whoever lays it down must see to it.
     #[must_use]
+    #[inline]
     pub fn moor(&self, server: S, holder: Holder<C>) -> bool {
         let mut state = lock(&self.state);
         debug_assert!(state.moored.is_none());
@@ -90,6 +93,7 @@ impl<C: Clone, S> Berth<C, S> {
     /// Takes the server for a client. The second value is whether an edge came that nobody has looked at.
     ///
     /// Only for whom the pool has granted it; `None` if it is not there, which would be a fault of ours.
+    #[inline]
     pub fn take_for(&self, client: C) -> Option<(S, bool)> {
         let mut state = lock(&self.state);
         let server = state.moored.take()?;
@@ -121,6 +125,7 @@ impl<C: Clone, S> Berth<C, S> {
     }
 
     /// Under the lock: nearly always there is none, and a load costs a tenth of an exchange.
+    #[inline]
     fn forget_edge(&self) -> bool {
         let edge = self.edge.load(Ordering::Acquire);
         if edge {

@@ -182,6 +182,7 @@ impl Pair<'_> {
         Step::Done
     }
 
+    #[inline]
     fn query(&mut self, message: Message<'_>) -> Step {
         if self.policy.disable_pqexec {
             return Step::Close(Some(Box::new(Refusal::PqExecDisallowed)));
@@ -244,6 +245,7 @@ impl Pair<'_> {
     }
 
     /// Forwards a message without its first `skip` bytes of header and body.
+    #[inline]
     pub(crate) fn forward(&mut self, message: Message<'_>, skip: usize) {
         let end = message.at + 5 + message.body.len();
         self.out.to_server.input(message.at + skip, end);

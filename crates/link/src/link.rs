@@ -88,6 +88,7 @@ impl Link {
     }
 
     /// The pool gives a server. `check`: it was idle for long and must show that it lives.
+    #[inline]
     pub fn granted(&mut self, now: Moment, mut server: Box<Server>, check: bool, out: &mut Out) -> Granted {
         debug_assert!(self.server.is_none() && server.is_shareable());
         server.requested_at = now;
@@ -147,6 +148,7 @@ impl Link {
     }
 
     /// Whether the client's bytes may be read now.
+    #[inline]
     pub fn wants_client_bytes(&self) -> bool {
         self.server.is_some() && !self.preparing
     }
@@ -175,6 +177,7 @@ impl Link {
 
     /// Whether the server is free for another client: never before `on_client` or `client_is_silent` was called,
     /// because it was granted for what the client has to say.
+    #[inline]
     pub fn release_due(&self) -> bool {
         self.policy.mode != PoolMode::Session
             && !self.policy.dedicated
@@ -189,6 +192,7 @@ impl Link {
     }
 
     /// Whether the client is done with its server, and nobody else may have it: it is to be taken and closed.
+    #[inline]
     pub fn is_spoilt(&self) -> bool {
         self.policy.mode != PoolMode::Session
             && !self.policy.dedicated
@@ -204,6 +208,7 @@ impl Link {
     }
 
     /// Gives the server back. Only when `release_due`, or when the client is gone.
+    #[inline]
     pub fn take_server(&mut self, now: Moment) -> Option<Box<Server>> {
         self.preparing = false;
         self.quiet_since = now;
@@ -220,6 +225,7 @@ impl Link {
     }
 
     /// The moment at which `on_timeout` has something to say, as things stand.
+    #[inline]
     pub fn poll_timeout(&self) -> Moment {
         let policy = &self.policy;
         let Some(server) = &self.server else {

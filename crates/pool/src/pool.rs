@@ -45,6 +45,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     }
 
     /// A client wants a server; it waits until `deadline` ([`Moment::NEVER`]: for ever) if there is none.
+    #[inline]
     pub fn checkout(&mut self, now: Moment, worker: WorkerId, client: &C, deadline: Moment) -> Checkout<S> {
         if let Some(grant) = self.grant_idle(now, worker) {
             return Checkout::Granted(grant);
@@ -87,6 +88,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     }
 
     /// A holder gives a server back: a client that is done with it, or who reset or checked it.
+    #[inline]
     pub fn release(&mut self, now: Moment, slot: Slot, worker: WorkerId, how: Released) -> After<C, S> {
         let Some(index) = self.slots.find(slot) else {
             // It was closed meanwhile; the caller's own close finds nothing to do.
@@ -205,6 +207,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     }
 
     /// Gives a server that is clean and free to the oldest waiter, or lays it by.
+    #[inline]
     pub(crate) fn offer(&mut self, now: Moment, index: u32) -> After<C, S> {
         if !self.queue.is_empty()
             && let Some(grant) = self.lend(index, false)
@@ -229,12 +232,14 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         server.map(|server| Ended { slot, server })
     }
 
+    #[inline]
     fn grant_idle(&mut self, now: Moment, worker: WorkerId) -> Option<Grant<S>> {
         let index = self.slots.next_idle(worker, self.limits.round_robin)?;
         let check = self.is_check_due(now, self.slots.at(index).idle_since);
         self.lend(index, check)
     }
 
+    #[inline]
     fn lend(&mut self, index: u32, check: bool) -> Option<Grant<S>> {
         let server = self.slots.at(index).server.clone()?;
         self.slots.place(index, State::Active);
@@ -250,10 +255,12 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         seized
     }
 
+    #[inline]
     fn is_check_due(&self, now: Moment, idle_since: Moment) -> bool {
-        self.limits.check_delay.is_some_and(|delay| now.since(idle_since) >= delay)
+        self.limits.check_delay.is_some_and(|delay| idle_since + delay <= now)
     }
 
+    #[inline]
     fn must_close(&mut self, now: Moment, index: u32) -> bool {
         let record = self.slots.at(index);
         let connected = record.connected;
@@ -266,7 +273,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 
     /// Whether a server is too old; if so, the next one is not for a while.
     pub(crate) fn is_lifetime_over(&mut self, now: Moment, connected: Moment) -> bool {
-        let over = now.since(connected) >= self.limits.lifetime && now >= self.lifetime_from;
+        let over = connected + self.limits.lifetime <= now && now >= self.lifetime_from;
         if over {
             self.lifetime_from = now + self.limits.lifetime_gap();
         }

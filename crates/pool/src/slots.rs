@@ -146,6 +146,7 @@ impl<S> Slots<S> {
     }
 
     /// Where a name leads; `None` when its server is gone.
+    #[inline]
     pub(crate) fn find(&self, slot: Slot) -> Option<u32> {
         let record = self.records.get(slot.index as usize)?;
         (record.generation == slot.generation && record.state != State::Free).then_some(slot.index)
@@ -180,6 +181,7 @@ impl<S> Slots<S> {
     }
 
     /// Moves a server to a state: the only function that does.
+    #[inline]
     pub(crate) fn place(&mut self, index: u32, to: State) {
         let from = self.records[index as usize].state;
         self.counts[from as usize] -= 1;
@@ -204,6 +206,7 @@ impl<S> Slots<S> {
     }
 
     /// The idle server to use next: the latest released, rather one of this worker's; or the longest idle one.
+    #[inline]
     pub(crate) fn next_idle(&self, worker: WorkerId, round_robin: bool) -> Option<u32> {
         if round_robin {
             return self.oldest_idle();
@@ -241,6 +244,7 @@ impl<S> Slots<S> {
         (0u32..).zip(&self.records).filter(|(_, record)| record.state != State::Free).map(|(index, _)| index)
     }
 
+    #[inline]
     fn link_newest(&mut self, index: u32) {
         let older = self.newest;
         self.records[index as usize].older = older;
@@ -252,6 +256,7 @@ impl<S> Slots<S> {
         self.newest = index;
     }
 
+    #[inline]
     fn unlink(&mut self, index: u32) {
         let Record { newer, older, .. } = self.records[index as usize];
         match newer {

@@ -187,6 +187,7 @@ impl Ledger {
     }
 
     /// How many replies are owed.
+    #[inline]
     pub fn len(&self) -> usize {
         self.owed.len()
     }
@@ -213,6 +214,7 @@ impl Ledger {
 
     /// Whether messages were sent that no Sync has followed, answered or not: the server may be inside a
     /// transaction that no ReadyForQuery has told of.
+    #[inline]
     pub fn is_unsynced(&self) -> bool {
         self.skipping || self.batching
     }
@@ -251,6 +253,7 @@ impl Ledger {
     }
 
     /// Enters a message that is sent now. While the server skips, only a Sync counts.
+    #[inline]
     pub fn push(&mut self, entry: Entry) {
         if self.skipping && entry.owed != Owed::Sync {
             return;
@@ -369,6 +372,7 @@ impl Ledger {
     }
 
     /// The server is ready. Says whether that is a reply to a message of our own.
+    #[inline]
     pub fn on_ready(&mut self) -> Result<bool, Unexpected> {
         let front = *self.owed.front().ok_or(Unexpected(b'Z'))?;
         if !front.ends_with_ready() || self.copying != Copying::No {
@@ -397,6 +401,7 @@ impl Ledger {
 
     /// Takes the front, and the ends of COPYs behind it: when nothing before them waits for them, the server
     /// ignores them.
+    #[inline]
     fn pop(&mut self) {
         self.owed.pop_front();
         while self.owed.front().is_some_and(|entry| entry.owed == Owed::CopyEnd) {
@@ -424,6 +429,7 @@ impl Ledger {
     /// A command is complete. Where it was a COPY from the client, the CopyDone that ended it is the next one
     /// sent; Syncs sent before that were read as part of it and are owed nothing (`CopyGetData` ignores Sync
     /// and Flush), so that the batch may still be without its Sync.
+    #[inline]
     fn end_copy(&mut self, tag: u8) -> Result<(), Unexpected> {
         if std::mem::take(&mut self.copying) != Copying::In {
             return Ok(());

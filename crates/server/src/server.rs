@@ -142,11 +142,13 @@ impl Server {
     }
 
     /// Whether no message is half sent, half received or unanswered, and no batch is without its Sync.
+    #[inline]
     pub fn is_quiet(&self) -> bool {
         self.ledger.is_empty() && !self.ledger.is_unsynced() && self.sending == 0 && self.receiving == 0
     }
 
     /// Whether another client may have it: quiet, outside a transaction, sound, and nothing in doubt.
+    #[inline]
     pub fn is_shareable(&self) -> bool {
         self.is_quiet()
             && self.status == TransactionStatus::Idle

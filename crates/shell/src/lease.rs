@@ -31,6 +31,7 @@ pub enum Checkout {
 }
 
 /// Asks the pool for a server.
+#[inline]
 pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let deadline = worker.now.deadline(steady.link.policy().query_wait_timeout);
@@ -47,6 +48,7 @@ pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Co
     answered(worker, session, core, answer)
 }
 
+#[inline]
 fn answered(
     worker: &mut Worker,
     session: &Arc<Session>,
@@ -72,6 +74,7 @@ fn answered(
 
 /// Takes a server that the pool has granted, and looks first whether it is still alive: what an idle server
 /// had to say is no client's business.
+#[inline]
 pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, granted: Granted) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let Some((mut conn, edge)) = granted.server.berth.take_for(Arc::clone(session)) else {
@@ -108,6 +111,7 @@ pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut 
 }
 
 /// The link is done with its server: back to the pool, or straight to the next waiter.
+#[inline]
 pub fn release(worker: &mut Worker, steady: &mut Steady) {
     let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
         return;
@@ -121,6 +125,7 @@ pub fn release(worker: &mut Worker, steady: &mut Steady) {
 }
 
 /// A clean server goes back to the pool.
+#[inline]
 pub fn give_back(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
     let home = &moored.home;
     let mut pool = home.pool();
@@ -130,6 +135,7 @@ pub fn give_back(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
 
 /// Does what the pool says about a server that is free. The pool stays locked until the server is moored, so
 /// that nobody is granted one that is not there.
+#[inline]
 pub fn settle(
     worker: &mut Worker,
     moored: &Arc<Moored>,
@@ -243,6 +249,7 @@ pub fn cancel(worker: &mut Worker, core: &mut Core) {
 }
 
 /// Adds up what a link did.
+#[inline]
 pub fn count(counters: &Counters, tally: &Tally) {
     if tally.queries > 0 {
         counters.add_query_count(u64::from(tally.queries));

@@ -49,6 +49,61 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
         // Without a lease it was for the server before: whoever has that one now has taken note of the edge.
         lease.side.readable |= lease.moored.berth.take_edge();
     }
+    if happened & (news::MAIL | news::TIMER) != 0 && !heed(worker, session, core, happened) {
+        return false;
+    }
+    let mut reads = 0;
+    loop {
+        reads += 1;
+        if reads > READS_MAX {
+            return true;
+        }
+        match server_turn(worker, core) {
+            Turn::Moved => {
+                finish_turn(worker, core);
+                if is_at_rest(core) {
+                    break;
+                }
+                continue;
+            }
+            Turn::Rest => {}
+            Turn::End(refusal) => {
+                close(worker, session, core, refusal.map(|refusal| *refusal));
+                return false;
+            }
+            Turn::ServerGone(told) => {
+                if lose_server(worker, session, core, told) {
+                    continue;
+                }
+                return false;
+            }
+        }
+        match client_turn(worker, session, core) {
+            Turn::Moved => {
+                finish_turn(worker, core);
+                if is_at_rest(core) {
+                    break;
+                }
+            }
+            Turn::Rest => break,
+            Turn::End(refusal) => {
+                core.has_left = refusal.is_none();
+                close(worker, session, core, refusal.map(|refusal| *refusal));
+                return false;
+            }
+            Turn::ServerGone(told) => {
+                if !lose_server(worker, session, core, told) {
+                    return false;
+                }
+            }
+        }
+    }
+    arm(worker, session, core);
+    false
+}
+
+/// Reads the mail and looks at what may be overdue. False if that ended the session.
+fn heed(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happened: Bits) -> bool {
     if happened & news::MAIL != 0
         && let Some(end) = read_mail(worker, session, core)
     {
@@ -65,43 +120,19 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
             return false;
         }
     }
-    for _ in 0..READS_MAX {
-        match server_turn(worker, core) {
-            Turn::Moved => {
-                finish_turn(worker, core);
-                continue;
-            }
-            Turn::Rest => {}
-            Turn::End(refusal) => {
-                close(worker, session, core, refusal.map(|refusal| *refusal));
-                return false;
-            }
-            Turn::ServerGone(told) => {
-                if lose_server(worker, session, core, told) {
-                    continue;
-                }
-                return false;
-            }
-        }
-        match client_turn(worker, session, core) {
-            Turn::Moved => finish_turn(worker, core),
-            Turn::Rest => {
-                arm(worker, session, core);
-                return false;
-            }
-            Turn::End(refusal) => {
-                core.has_left = refusal.is_none();
-                close(worker, session, core, refusal.map(|refusal| *refusal));
-                return false;
-            }
-            Turn::ServerGone(told) => {
-                if !lose_server(worker, session, core, told) {
-                    return false;
-                }
-            }
-        }
-    }
     true
+}
+
+/// Whether a look at either side would find nothing: so that most turns end after their one move.
+#[inline]
+fn is_at_rest(core: &Core) -> bool {
+    let Phase::Steady(steady) = &core.phase else { return false };
+    let is_calm = |stream: &Stream| !stream.is_backed_up() && !stream.is_broken();
+    !core.readable
+        && !steady.unread
+        && steady.leaves_at.is_none()
+        && is_calm(&core.stream)
+        && steady.lease.as_ref().is_none_or(|lease| !lease.side.readable && is_calm(&lease.side.stream))
 }
 
 fn steady(core: &mut Core) -> Option<(&mut Steady, &mut Stream)> {
@@ -262,7 +293,7 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
         return Turn::Rest;
     }
     match lease::checkout(worker, session, core) {
-        Checkout::Granted => Turn::Moved,
+        Checkout::Granted => with_server(worker, core),
         Checkout::Queued => Turn::Rest,
         Checkout::Refused(refusal) => Turn::End(Some(refusal)),
     }

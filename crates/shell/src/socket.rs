@@ -190,6 +190,7 @@ impl Stream {
     }
 
     /// Whether something waits for the kernel to take it.
+    #[inline]
     pub fn is_backed_up(&self) -> bool {
         !self.backlog.is_empty() || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
@@ -201,6 +202,7 @@ impl Stream {
     }
 
     /// Whether a write failed: nothing more can be sent.
+    #[inline]
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -211,6 +213,7 @@ impl Stream {
     }
 
     /// Reads what is there, up to the room given.
+    #[inline]
     pub fn receive(&mut self, into: &mut [u8]) -> Received {
         match &mut self.tls {
             None => receive_plain(&self.socket, into),
@@ -223,6 +226,7 @@ impl Stream {
     }
 
     /// Writes what a link wants written, as far as the kernel takes it; keeps the rest.
+    #[inline]
     pub fn send(&mut self, side: &Side, input: &[u8]) {
         match side.spans() {
             [] => {}
