@@ -172,7 +172,13 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     }
 
     /// How many servers to open, and from when on.
+    #[inline]
     fn demand(&self) -> Option<(u32, Moment)> {
+        // A pool that is full and has no reserve opens nothing: asked by each client that begins to wait.
+        let is_full = self.slots.in_use() >= size_or_any(self.limits.size);
+        if is_full && self.limits.reserve_timeout.is_zero() {
+            return None;
+        }
         let under_way = self.slots.count(State::Opening) - self.opening.dedicated;
         let at_once = if self.opening.failures > 0 { 1 } else { OPENING_MAX as u32 };
         if self.paused || under_way >= at_once {
