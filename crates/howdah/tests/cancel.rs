@@ -39,7 +39,8 @@ fn cancel_stops_the_query_of_the_client_that_asks() {
         other.send(query("select 'other' from pg_sleep(0.2)"));
         until_running(&mine);
         victim.cancel();
-        assert_eq!(victim.answers(1), "T E(57014) ZI");
+        let answer = victim.answers(1);
+        assert!(message::is_canceled(&answer, 'I'), "{answer}");
         assert_eq!(victim.value("select 1"), "1");
         assert_eq!(other.answers(1), "T D C(SELECT 1) ZI");
     }
@@ -152,7 +153,8 @@ fn wrong_keys_do_nothing_and_are_closed() {
     }
     assert_eq!(running(Postgres::shared(Version::wanted()), &text), 1);
     send_cancel(&address, &right);
-    assert_eq!(victim.answers(1), "T E(57014) ZI");
+    let answer = victim.answers(1);
+    assert!(message::is_canceled(&answer, 'I'), "{answer}");
 }
 
 #[test]
@@ -187,7 +189,8 @@ fn long_key_cancels_too() {
     send_cancel(&Address::from(howdah.port()), &cut);
     assert_eq!(running(Postgres::shared(Version::wanted()), &text), 1);
     client.cancel();
-    assert_eq!(client.answers(1), "T E(57014) ZI");
+    let answer = client.answers(1);
+    assert!(message::is_canceled(&answer, 'I'), "{answer}");
 }
 
 // P20 and P21

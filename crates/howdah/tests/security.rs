@@ -361,7 +361,8 @@ fn guessed_cancel_keys_are_closed_without_a_word_like_right_ones() {
     busy.send(query("select pg_sleep(60)"));
     wait_for_pool(&howdah, name, &[("sv_active", "1")]);
     send_cancel(&howdah.port().into(), &key);
-    assert_eq!(busy.answers(1), "T E(57014) ZI");
+    let answer = busy.answers(1);
+    assert!(message::is_canceled(&answer, 'I'), "{answer}");
 }
 
 #[test]

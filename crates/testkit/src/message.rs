@@ -98,6 +98,12 @@ impl fmt::Debug for Message {
     }
 }
 
+/// Whether an answer, in letters, is that of a query that was stopped: by chance even before its row description.
+pub fn is_canceled(answer: &str, status: char) -> bool {
+    let end = format!("E(57014) Z{status}");
+    answer == end || answer == format!("T {end}")
+}
+
 /// The short form of several messages, e.g. `1 2 T D C(SELECT 1) ZI`; a run of nine or more as `D*1000`.
 pub fn letters(messages: &[Message]) -> String {
     let mut parts = Vec::new();
