@@ -119,7 +119,7 @@ impl Entry {
         self.marks.statement.filter(|_| is_description)
     }
 
-    fn ends_with_ready(self) -> bool {
+    fn ends_with_ready(&self) -> bool {
         matches!(self.owed, Owed::Query | Owed::FunctionCall | Owed::Sync)
     }
 }
@@ -374,17 +374,18 @@ impl Ledger {
     /// The server is ready. Says whether that is a reply to a message of our own.
     #[inline]
     pub fn on_ready(&mut self) -> Result<bool, Unexpected> {
-        let front = *self.owed.front().ok_or(Unexpected(b'Z'))?;
+        let front = self.owed.front().ok_or(Unexpected(b'Z'))?;
         if !front.ends_with_ready() || self.copying != Copying::No {
             return Err(Unexpected(b'Z'));
         }
+        let is_ours = front.swallow;
         self.pop();
         if self.maybe_eaten > 0 {
             // Whose this was, nobody can say; but no more can be eaten than are left.
             let syncs = self.owed.iter().filter(|entry| entry.owed == Owed::Sync).count();
             self.maybe_eaten = self.maybe_eaten.min(syncs);
         }
-        Ok(front.swallow)
+        Ok(is_ours)
     }
 
     /// Whether the session is not fit for others although nothing is in doubt about what is owed.

@@ -171,10 +171,10 @@ impl Worker {
         (next != Moment::NEVER).then(|| next.since(self.now) + Duration::from_millis(1))
     }
 
-    /// Tells a session; if nobody works on it, it is ours to work on.
-    pub fn post(&mut self, session: Arc<Session>, happened: u32) {
+    /// Tells a session; if nobody works on it, we do, at once. Only from the loop, never from within a turn.
+    fn post(&mut self, session: Arc<Session>, happened: u32) {
         if session.gate.post(happened) {
-            self.runnable.push_back(session);
+            self.turn(session);
         }
     }
 
@@ -189,8 +189,15 @@ impl Worker {
         }
     }
 
-    /// Works on every session whose gate is ours.
+    /// Works on every session whose gate is ours: those that were served by others' turns, or want another.
+    #[inline]
     fn work(&mut self) {
+        if !self.runnable.is_empty() {
+            self.work_off();
+        }
+    }
+
+    fn work_off(&mut self) {
         // Each may hand its server to another; those that want another turn go to the end, and a batch of
         // events comes in between.
         for _ in 0..self.runnable.len().max(64) {
