@@ -48,7 +48,7 @@ const LAYERS: [Layer; 20] = [
     layer(4, "howdah", &["bench", "model", "settings", "shell", "sql"], &["clap"]),
     layer(4, "bench", &["auth", "model", "wire"], BENCH_OUTSIDE),
     layer(4, "sim", SHELL_OURS, &[]),
-    layer(4, "fuzz", PURE, &[]),
+    layer(4, "fuzz", PURE, &["rustix"]),
     layer(4, "testkit", &[], &["libc", "postgres-protocol", "rcgen", "rustls", "sha2"]),
     layer(4, "xtask", &["testkit"], &["clap", "serde_json"]),
 ];

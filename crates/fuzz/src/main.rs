@@ -14,6 +14,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use fuzz::{Fault, Meter, Rng, TARGETS, Target, judge, mutate};
 
 /// What failed is kept here; every run begins with it.
@@ -24,7 +26,7 @@ const SECONDS: u64 = 10;
 thread_local! {
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static MOST: Cell<isize> = const { Cell::new(0) };
-    static BEGUN: Cell<Option<Instant>> = const { Cell::new(None) };
+    static BEGUN: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
 /// The system's allocator, counting what each thread holds.
@@ -57,19 +59,26 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// What this thread has used of a processor: a busy machine makes nothing slow.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // A clock that counts from a thread's beginning is never negative.
+    Duration::try_from(time).unwrap_or_default()
+}
+
 struct Clock;
 
 impl Meter for Clock {
     fn begin(&self) {
         MOST.set(LIVE.get());
-        BEGUN.set(Some(Instant::now()));
+        BEGUN.set(thread_time());
         // From here on `LIVE` counts what the target holds.
         LIVE.set(0);
         MOST.set(0);
     }
 
     fn end(&self) -> (usize, Duration) {
-        let time = BEGUN.get().map_or(Duration::ZERO, |begun| begun.elapsed());
+        let time = thread_time().saturating_sub(BEGUN.get());
         (usize::try_from(MOST.get()).unwrap_or(0), time)
     }
 }

@@ -18,6 +18,8 @@ pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
     let mut is_alone = false;
     // A parenthesis before the first word, of which there must be one.
     let mut is_open = false;
+    // How many parentheses are open: a semicolon in one ends no statement.
+    let mut depth = 0_usize;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         match CLASSES[usize::from(byte)] {
@@ -45,7 +47,7 @@ pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
                 }
             }
             Class::Other if byte == b';' => {
-                if is_open {
+                if is_open || depth > 0 {
                     return None;
                 }
                 is_first = true;
@@ -58,10 +60,17 @@ pub(super) fn weight(text: &[u8], options: Options<'_>) -> Option<Weight> {
             Class::Other => match byte {
                 b'(' => {
                     is_open |= is_first;
+                    depth += 1;
+                    at += 1;
+                }
+                b')' => {
+                    // One too many is for the exact look; so is any before the first word.
+                    depth = depth.checked_sub(1).filter(|_| !is_first)?;
                     at += 1;
                 }
                 b'\'' | b'"' | b'$' | b'-' | b'/' => at = quoted(text, at, is_first, options)?,
-                _ if is_first => return None,
+                // No statement has a control character outside quotes: what it comes to is for the exact look.
+                _ if is_first || byte.is_ascii_control() => return None,
                 _ => at += 1,
             },
         }
