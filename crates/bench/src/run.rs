@@ -118,11 +118,11 @@ fn finish(options: &Options, plan: &Plan, mut report: Report, results: &Results)
 /// What nobody asked for by name need not be installed.
 fn leave_out_missing(stages: &mut [Stage], binaries: &Binaries) {
     let Some(first) = stages.first() else { return };
-    let missing: Vec<_> =
-        first.plan.targets.iter().copied().filter(|&kind| binaries.check(kind).is_err()).collect();
-    for &kind in &missing {
+    let mut missing = Vec::new();
+    for &kind in &first.plan.targets {
         if let Err(why) = binaries.check(kind) {
             eprintln!("{kind} is left out: {why}");
+            missing.push(kind);
         }
     }
     for stage in stages {
