@@ -160,7 +160,7 @@ impl Pair<'_> {
         };
         self.out.tally.binds += 1;
         let name = statement.server_name();
-        let Some(length) = renamed_length(message, head.statement, &name) else {
+        let Some(length) = renamed_length(message, head.statement, name) else {
             return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
         };
         if let Some(step) = self.ensure_prepared(message, &statement, Owed::Bind) {

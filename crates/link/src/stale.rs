@@ -13,6 +13,7 @@ use crate::from_server::Ear;
 pub(crate) const STALE_PLAN: &str = "cached plan must not change result type";
 /// Where it says so, in every language.
 const STALE_PLAN_ROUTINE: &[u8] = b"RevalidateCachedQuery";
+
 /// Whether this is PostgreSQL's refusal of a plan whose result has changed.
 pub(crate) fn is_stale_plan(error: ErrorFields<'_>) -> bool {
     error.code == Some(wire::sqlstate::FEATURE_NOT_SUPPORTED.as_bytes())

@@ -29,6 +29,8 @@ pub struct Statement {
     ///
     /// The whole of it is compared, never a hash alone: two statements that collide must not be one.
     pub rest: Box<[u8]>,
+    /// Written once: every Bind says it.
+    server_name: Box<str>,
     /// The newest generation in which a server has shown it as clients were told.
     generation: AtomicU64,
     /// What it is on a server that does not have it yet, nobody can say.
@@ -45,6 +47,7 @@ impl Statement {
         Statement {
             id,
             rest: rest.into(),
+            server_name: format!("howdah_{id}").into(),
             generation: AtomicU64::new(generation),
             disputed: AtomicBool::new(false),
             refused: AtomicBool::new(false),
@@ -54,8 +57,8 @@ impl Statement {
     }
 
     /// The name by which servers know it.
-    pub fn server_name(&self) -> String {
-        format!("howdah_{}", self.id)
+    pub fn server_name(&self) -> &str {
+        &self.server_name
     }
 
     /// A server has described it. Says whether that is what was told before, if anything was; what was not

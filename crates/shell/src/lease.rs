@@ -16,8 +16,9 @@ use crate::moored::{Conn, Moored};
 use crate::session::{Core, Granted, Lease, Phase, Session, Steady};
 use crate::worker::Worker;
 
-/// A server that was idle for longer than this, in microseconds, is asked whether something waits in its socket: one system call,
-/// which a busy pool never makes, and no client is answered with a goodbye that was meant for nobody.
+/// A server that was idle for longer than this, in microseconds, is asked whether something waits in its socket:
+/// one system call, which a busy pool never makes, and no client is answered with a goodbye that was meant for
+/// nobody.
 const PEEK_AFTER_US: u64 = 5_000;
 
 /// What came of asking for a server.

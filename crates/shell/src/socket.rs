@@ -266,7 +266,10 @@ impl Stream {
             return;
         }
         let result = if self.backlog.is_empty() { self.socket.write_vectored(slices) } else { Ok(0) };
-        self.keep_rest(slices, result);
+        match result {
+            Ok(count) if count == slices.iter().map(|slice| slice.len()).sum() => {}
+            result => self.keep_rest(slices, result),
+        }
     }
 
     /// Keeps what the kernel did not take of a write.
