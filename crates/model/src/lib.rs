@@ -9,6 +9,7 @@ mod mode;
 mod moment;
 pub mod parameters;
 mod refusal;
+mod state_mode;
 mod statement;
 mod table;
 
@@ -20,5 +21,6 @@ pub use mode::PoolMode;
 pub use moment::Moment;
 pub use parameters::Parameters;
 pub use refusal::{Outcome, Refusal};
+pub use state_mode::StateMode;
 pub use statement::{Digest, Statement, Statements};
 pub use table::{Cell, Column, ColumnType, Table};
