@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{PoolId, PoolMode};
+use model::{PoolId, PoolMode, StateMode};
 use settings::{Compat, Effective, General};
 
 use crate::hub::Hub;
@@ -52,6 +52,12 @@ pub struct ClientPolicy {
     pub login_notify_message: String,
     /// The longest message, in bytes.
     pub max_packet_size: u32,
+    /// What becomes of session state.
+    pub session_state: StateMode,
+    /// Functions besides PostgreSQL's that make session state.
+    pub state_functions: Vec<String>,
+    /// A client is told when it keeps its server.
+    pub notify_pins: bool,
 }
 
 impl ClientPolicy {
@@ -78,6 +84,9 @@ impl ClientPolicy {
             application_name_add_host: general.application_name_add_host,
             login_notify_message: general.login_notify_message.clone(),
             max_packet_size: general.max_packet_size,
+            session_state: login.session_state(),
+            state_functions: general.state_functions.clone(),
+            notify_pins: general.notify_pins,
         }
     }
 }
@@ -95,6 +104,7 @@ pub(crate) fn pool_limits(effective: &Effective<'_>) -> pool::Limits {
         check_delay: check_query(general).map(|_| general.server_check_delay),
         login_retry: general.server_login_retry,
         round_robin: general.server_round_robin,
+        pinned_max: effective.max_pinned().unwrap_or(0),
     }
 }
 

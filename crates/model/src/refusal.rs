@@ -56,6 +56,8 @@ pub enum Refusal {
     NoUserName,
     /// A wrong password, an unknown user, an unusable secret.
     PasswordFailed(String),
+    /// A client waited for longer than `query_wait_timeout` until it may keep a server for its session state.
+    PinWaitTimeout,
     /// `disable_pqexec` is on.
     PqExecDisallowed,
     /// Bytes that are not the protocol, with what is wrong about them.
@@ -150,6 +152,7 @@ impl Refusal {
             Refusal::MaxClientConn
             | Refusal::MaxDbClientConnections
             | Refusal::MaxUserClientConnections
+            | Refusal::PinWaitTimeout
             | Refusal::QueryWaitTimeout => "53300",
             Refusal::NotAllowed => "42501",
             Refusal::NoSuchDatabase(_) => "3D000",
@@ -196,6 +199,9 @@ impl fmt::Display for Refusal {
             Refusal::NoUserName => "no username supplied",
             Refusal::PasswordFailed(user) => {
                 return write!(f, "password authentication failed for user \"{user}\"");
+            }
+            Refusal::PinWaitTimeout => {
+                "query_wait_timeout (max_pinned: as many clients as may keep their server for session state)"
             }
             Refusal::PqExecDisallowed => "PQexec disallowed",
             Refusal::ProtocolViolation(what) => what,

@@ -17,6 +17,9 @@ pub enum StateMode {
 }
 
 impl StateMode {
+    /// All of them.
+    pub const ALL: [StateMode; 4] = [StateMode::Carry, StateMode::Pin, StateMode::Refuse, StateMode::Off];
+
     /// The word in pgbouncer.ini.
     pub fn name(self) -> &'static str {
         match self {

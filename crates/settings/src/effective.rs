@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 
+use crate::share::Share;
 use crate::table::{Database, General, User};
 use crate::words::LoadBalance;
 
@@ -43,6 +44,22 @@ impl<'a> Effective<'a> {
         self.of_user(|user| user.reserve_pool_size)
             .or(self.of_database(|database| database.reserve_pool_size))
             .unwrap_or(self.general.reserve_pool_size)
+    }
+
+    /// User, then database, then general.
+    pub fn session_state(&self) -> StateMode {
+        self.of_user(|user| user.session_state)
+            .or(self.of_database(|database| database.session_state))
+            .unwrap_or(self.general.session_state)
+    }
+
+    /// User, then database, then general, of the pool's size; `None` is no limit.
+    pub fn max_pinned(&self) -> Option<u32> {
+        let share: Share = self
+            .of_user(|user| user.max_pinned)
+            .or(self.of_database(|database| database.max_pinned))
+            .unwrap_or(self.general.max_pinned);
+        share.of(self.pool_size())
     }
 
     /// Database, then general; never more than the pool's size.

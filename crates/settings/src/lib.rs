@@ -21,6 +21,7 @@ mod problem;
 mod read;
 mod secret;
 mod settings;
+mod share;
 mod table;
 mod url;
 mod value;
@@ -37,6 +38,7 @@ pub use problem::{Problem, ProblemKind, Warning, WarningKind};
 pub use read::{Files, Outcome, read};
 pub use secret::Secret;
 pub use settings::{Found, Settings};
+pub use share::Share;
 pub use table::{
     Change, DATABASE, Database, GENERAL, General, Key, PEER, Peer, Section, Spec, Status, USER, User,
 };

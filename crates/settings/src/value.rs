@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 
 use crate::host::Host;
 use crate::secret::{HIDDEN, Secret};
+use crate::share::Share;
 use crate::words::{
-    AuthType, Compat, LoadBalance, POOL_MODES, ServerAuth, SslMode, TLS_WORDS, TlsProtocols, Word,
+    AuthType, Compat, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SslMode, TLS_WORDS, TlsProtocols,
+    Word,
 };
 
 /// What a key takes.
@@ -40,6 +42,10 @@ pub enum Kind {
     Path,
     /// Words between commas.
     List,
+    /// Names of functions between commas.
+    Functions,
+    /// A whole number, or a part of another one.
+    Share,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Some of these words, between commas.
@@ -64,7 +70,8 @@ impl Kind {
             Kind::Text => "text",
             Kind::Secret => "secret text",
             Kind::Path => "path",
-            Kind::List | Kind::Words(_) | Kind::TlsProtocols => "list",
+            Kind::List | Kind::Functions | Kind::Words(_) | Kind::TlsProtocols => "list",
+            Kind::Share => "number or percent",
             Kind::Word(_) => "word",
             Kind::Host => "host",
             Kind::Hosts => "list of hosts",
@@ -88,6 +95,8 @@ impl Kind {
             Kind::Text | Kind::Secret => "text".to_owned(),
             Kind::Path => "a path".to_owned(),
             Kind::List => "words between commas".to_owned(),
+            Kind::Functions => "names of functions between commas, without schema and brackets".to_owned(),
+            Kind::Share => "a whole number of 0 or more, or 1% to 100%".to_owned(),
             Kind::Word(words) => format!("one of {}", words.join(", ")),
             Kind::Words(words) => format!("one or more of {}, between commas", words.join(", ")),
             Kind::TlsProtocols => {
@@ -236,8 +245,10 @@ impl Value for Vec<String> {
         Vec::new()
     }
 
-    fn parse(text: &str, _: Kind) -> Option<Vec<String>> {
-        Some(items(text).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+    fn parse(text: &str, kind: Kind) -> Option<Vec<String>> {
+        let mut items = items(text).filter(|item| !item.is_empty());
+        let are_allowed = kind != Kind::Functions || items.clone().all(is_name);
+        are_allowed.then(|| items.by_ref().map(str::to_owned).collect())
     }
 
     fn show(&self, _: Kind) -> Option<String> {
@@ -256,6 +267,20 @@ impl Value for Vec<ServerAuth> {
 
     fn show(&self, _: Kind) -> Option<String> {
         Some(self.iter().map(|auth| auth.name()).collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Value for Share {
+    fn unset() -> Share {
+        Share::Count(0)
+    }
+
+    fn parse(text: &str, _: Kind) -> Option<Share> {
+        Share::parse(text)
+    }
+
+    fn show(&self, _: Kind) -> Option<String> {
+        Some(self.to_string())
     }
 }
 
@@ -323,14 +348,22 @@ macro_rules! word_values {
 
 word_values! {
     PoolMode = PoolMode::Session,
+    StateMode = StateMode::Carry,
     AuthType = AuthType::Md5,
     SslMode = SslMode::Disable,
     LoadBalance = LoadBalance::RoundRobin,
     Compat = Compat::Howdah,
 }
 
-fn items(text: &str) -> impl Iterator<Item = &str> {
+fn items(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(',').map(str::trim)
+}
+
+/// A name as SQL takes it without quotes.
+fn is_name(text: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_later = |c: char| is_letter(c) || c.is_ascii_digit() || c == '$';
+    text.starts_with(is_letter) && text.chars().all(is_later)
 }
 
 /// C's `strtol` with base 0, all of the text.
@@ -385,6 +418,8 @@ fn trim_zeros(text: &str) -> &str {
 pub(crate) const COUNT: Kind = Kind::Whole { min: 0, max: i32::MAX as i64 };
 /// The words of `pool_mode`.
 pub(crate) const POOL_MODE: Kind = Kind::Word(POOL_MODES);
+/// The words of `session_state`.
+pub(crate) const STATE_MODE: Kind = Kind::Word(STATE_MODES);
 /// A port that a server may listen on.
 pub(crate) const PORT: Kind = Kind::Whole { min: 1, max: 65535 };
 

@@ -1,6 +1,6 @@
 //! The settings whose value is one word of a few. Decides the words, not what they do.
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 
 /// A type whose values are words.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -118,6 +118,18 @@ impl Word for PoolMode {
         ("statement", PoolMode::Statement),
     ];
 }
+
+impl Word for StateMode {
+    const WORDS: &'static [(&'static str, StateMode)] = &[
+        ("carry", StateMode::Carry),
+        ("pin", StateMode::Pin),
+        ("refuse", StateMode::Refuse),
+        ("off", StateMode::Off),
+    ];
+}
+
+/// The words of `session_state`.
+pub(crate) const STATE_MODES: &[&str] = &["carry", "pin", "refuse", "off"];
 
 /// The words of `pool_mode`.
 pub(crate) const POOL_MODES: &[&str] = &["session", "transaction", "statement"];

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 
 use super::Status::Built;
 use super::Status::NotBuilt;
 use super::table;
 use crate::host::Host;
 use crate::secret::Secret;
-use crate::value::{COUNT, Kind, POOL_MODE, PORT};
+use crate::share::Share;
+use crate::value::{COUNT, Kind, POOL_MODE, PORT, STATE_MODE};
 use crate::words::LoadBalance;
 
 table! {
@@ -90,6 +91,12 @@ table! {
 
     /// As `query_wait_timeout` in `[pgbouncer]`, for this database; here 0 switches it off.
     query_wait_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `session_state` in `[pgbouncer]`, for this database.
+    session_state: Option<StateMode> = STATE_MODE, None, Reload, Built;
+
+    /// As `max_pinned` in `[pgbouncer]`, for each pool of this database.
+    max_pinned: Option<Share> = Kind::Share, None, Reload, Built;
 }
 
 table! {
@@ -127,6 +134,12 @@ table! {
 
     /// As `client_idle_timeout` in `[pgbouncer]`. 0: the general setting.
     client_idle_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// As `session_state` in `[pgbouncer]`, for clients that log in as this user; goes before the database's.
+    session_state: Option<StateMode> = STATE_MODE, None, Reload, Built;
+
+    /// As `max_pinned` in `[pgbouncer]`, for this user's pools; goes before the database's.
+    max_pinned: Option<Share> = Kind::Share, None, Reload, Built;
 }
 
 table! {

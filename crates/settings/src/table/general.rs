@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 
 use super::Status::{Built, BuiltExcept, Ignored, Meaningless, NotBuilt};
 use super::table;
 use crate::secret::Secret;
-use crate::value::{COUNT, Kind, POOL_MODE};
+use crate::share::Share;
+use crate::value::{COUNT, Kind, POOL_MODE, STATE_MODE};
 use crate::words::{AuthType, Compat, ServerAuth, SslMode, TlsProtocols};
 
 table! {
@@ -137,6 +138,24 @@ table! {
 
     /// Add the client's address and port to its application_name.
     application_name_add_host: bool = Kind::Flag, Some("0"), Reload, Built;
+
+    /// What becomes of the state that a client leaves in its session, in transaction and statement mode.
+    /// `carry`: settings and prepared statements go with the client, and for any other state it keeps its
+    /// server while that lasts; `pin`: it keeps its server for any state; `refuse`: as `carry`, but a statement
+    /// for which it would keep its server is answered with an error; `off`: statements are not looked at.
+    session_state: StateMode = STATE_MODE, Some("carry"), Reload, Built;
+
+    /// Of each pool's servers, how many clients may keep for their session state before others with such a
+    /// statement at the start of a transaction must wait: a number, or a part of the pool's size, which is 1 at
+    /// least; 0 = no limit.
+    max_pinned: Share = Kind::Share, Some("50%"), Reload, Built;
+
+    /// Functions of your own that leave state in the session, between commas: a client that calls one keeps
+    /// its server.
+    state_functions: Vec<String> = Kind::Functions, Some(""), Reload, Built;
+
+    /// Tell a client by a notice when it keeps its server, and why.
+    notify_pins: bool = Kind::Flag, Some("0"), Reload, Built;
 
     /// Prepared statements kept on each server connection in transaction and statement mode; 0: names pass
     /// through as they are.

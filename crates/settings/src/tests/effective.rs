@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 
 use super::good;
 use crate::Settings;
@@ -96,4 +96,23 @@ fn forced_user_and_dbname_replace_what_the_client_asked_for() {
     let settings = of("", "");
     let effective = settings.effective(&settings.databases["d"], "u");
     assert_eq!((effective.server_user("u"), effective.server_dbname("d")), ("u", "d"));
+}
+
+#[test]
+fn session_state_of_the_user_goes_before_the_databases() {
+    holds!("", "", session_state, StateMode::Carry);
+    holds!("session_state=off", "", session_state, StateMode::Off);
+    holds!("session_state=off", "session_state=refuse", session_state, StateMode::Refuse);
+}
+
+#[test]
+fn most_pinned_is_a_number_or_a_part_of_the_pool_but_never_nothing() {
+    holds!("", "", max_pinned, Some(4));
+    holds!("pool_size=20", "", max_pinned, Some(10));
+    holds!("pool_size=1", "", max_pinned, Some(1));
+    holds!("pool_size=0", "", max_pinned, None);
+    holds!("pool_size=0 max_pinned=3", "", max_pinned, Some(3));
+    holds!("pool_size=10 max_pinned=0", "", max_pinned, None);
+    holds!("pool_size=10 max_pinned=25%", "", max_pinned, Some(2));
+    holds!("pool_size=10 max_pinned=25%", "max_pinned=100%", max_pinned, Some(10));
 }

@@ -28,7 +28,7 @@ const PGBOUNCER: &str = "
 
 const OURS: &str = "
     workers compat server_auth_allowed cancel_connections_max prepared_statement_size_max
-    login_connections_max";
+    login_connections_max session_state max_pinned state_functions notify_pins";
 
 const RESTART: &str = "
     disable_pqexec job_name listen_addr listen_backlog listen_port pidfile pkt_buf resolv_conf so_reuseport
@@ -119,25 +119,25 @@ fn every_key_of_databases_is_read() {
         auth_query=q auth_dbname=b client_encoding=c datestyle=d timezone=t application_name=n pool_size=1 \
         min_pool_size=2 reserve_pool_size=3 max_db_connections=4 max_db_client_connections=5 \
         pool_mode=transaction load_balance_hosts=disable connect_query='select 1' server_lifetime=6 \
-        query_wait_timeout=7";
+        query_wait_timeout=7 session_state=off max_pinned=3";
     let settings = good(&format!("[pgbouncer]\n[databases]\nd = {good_values}\n"));
     let set = settings.databases["d"].clone();
     let unset = crate::Database::default();
     for key in DATABASE {
         assert!(!(key.same)(&set, &unset), "{}", key.spec.name);
     }
-    assert_eq!(DATABASE.len(), 22);
+    assert_eq!(DATABASE.len(), 24);
 }
 
 #[test]
 fn every_key_of_users_and_peers_is_read() {
     let users = "pool_mode=statement pool_size=1 reserve_pool_size=2 max_user_connections=3 \
         max_user_client_connections=4 query_timeout=5 query_wait_timeout=6 idle_transaction_timeout=7 \
-        transaction_timeout=8 client_idle_timeout=9";
+        transaction_timeout=8 client_idle_timeout=9 session_state=pin max_pinned=50%";
     let settings =
         good(&format!("[pgbouncer]\n[users]\nu = {users}\n[peers]\n3 = host=h port=1 pool_size=2\n"));
     let (user, peer) = (settings.users["u"].clone(), settings.peers[&3].clone());
-    assert!(USER.iter().all(|key| !(key.same)(&user, &crate::User::default())) && USER.len() == 10);
+    assert!(USER.iter().all(|key| !(key.same)(&user, &crate::User::default())) && USER.len() == 12);
     assert!(PEER.iter().all(|key| !(key.same)(&peer, &crate::Peer::default())) && PEER.len() == 3);
 }
 

@@ -192,3 +192,34 @@ fn secrets_are_never_shown() {
     assert_eq!(settings.show("auth_ldap_options"), Some(Some("***".to_owned())));
     assert!(!format!("{settings:?}{:?}", settings.show_config()).contains("hush"));
 }
+
+#[test]
+fn shares_are_numbers_or_percents() {
+    for text in ["0", "7", "1%", "100%"] {
+        check("max_pinned", text, text);
+    }
+    check("max_pinned", "50 %", "50%");
+    for text in ["", "-1", "half", "0%", "101%", "1.5%", "%", "50%%", "99999999999"] {
+        check("max_pinned", text, "refused");
+    }
+}
+
+#[test]
+fn functions_are_named_as_sql_takes_them() {
+    check("state_functions", "", "");
+    check("state_functions", "set_tenant,  audit_as,_x$1, größe", "set_tenant, audit_as, _x$1, größe");
+    for text in ["set tenant", "app.set_tenant", "f()", "1f", "\"f\"", "a, b c"] {
+        check("state_functions", text, "refused");
+    }
+}
+
+#[test]
+fn session_state_is_one_of_four_words() {
+    for text in ["carry", "pin", "refuse", "off"] {
+        check("session_state", text, text);
+    }
+    check("session_state", "PIN", "pin");
+    for text in ["", "on", "0", "pinned"] {
+        check("session_state", text, "refused");
+    }
+}
