@@ -57,6 +57,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             wait_max: counts.maxwait,
             pool_mode: effective.pool_mode(),
             load_balance_hosts: effective.database.and_then(load_balance),
+            servers_pinned: u64::from(counts.pinned),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::Refusal;
-use pool::{Due, Ended, Opens};
+use pool::{Due, Ended, Handover, Opens};
 
 use crate::cell::PoolCell;
 
@@ -18,17 +18,20 @@ pub struct Work<C, S> {
     pub disconnect: Vec<(C, Refusal)>,
     /// Servers to open, by [`crate::Hub::open_server`] for each slot.
     pub open: Vec<(Arc<PoolCell<C, S>>, Opens)>,
+    /// Clients that waited and have a server now.
+    pub handovers: Vec<Handover<C, S>>,
 }
 
 impl<C, S> Work<C, S> {
     /// Nothing to do.
     pub fn none() -> Work<C, S> {
-        Work { close: Vec::new(), disconnect: Vec::new(), open: Vec::new() }
+        Work { close: Vec::new(), disconnect: Vec::new(), open: Vec::new(), handovers: Vec::new() }
     }
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.close.is_empty() && self.disconnect.is_empty() && self.open.is_empty()
+        let has_nothing_to_end = self.close.is_empty() && self.disconnect.is_empty();
+        has_nothing_to_end && self.open.is_empty() && self.handovers.is_empty()
     }
 
     pub(crate) fn close_all(&mut self, cell: &Arc<PoolCell<C, S>>, ended: Vec<Ended<S>>) {
@@ -48,7 +51,10 @@ impl<C, S> Work<C, S> {
     pub(crate) fn due(&mut self, cell: &Arc<PoolCell<C, S>>, due: Due<C, S>) {
         self.close_all(cell, due.close);
         self.open_all(cell, due.open);
-        let expired = due.expired.into_iter().map(|expired| expired.client).collect();
-        self.refuse_all(expired, &Refusal::QueryWaitTimeout);
+        self.handovers.extend(due.handovers);
+        self.disconnect.extend(due.expired.into_iter().map(|expired| {
+            let refusal = if expired.pinned { Refusal::PinWaitTimeout } else { Refusal::QueryWaitTimeout };
+            (expired.client, refusal)
+        }));
     }
 }

@@ -18,6 +18,19 @@ pub struct Grant<S> {
     pub server: S,
     /// It was idle so long that it must pass a check first.
     pub check: bool,
+    /// The client may keep it for its session state, and is counted as one that does.
+    pub pinned: bool,
+}
+
+/// A server for a client that waited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handover<C, S> {
+    /// Who waited.
+    pub client: C,
+    /// What it gets.
+    pub grant: Grant<S>,
+    /// For how long it waited.
+    pub waited: Duration,
 }
 
 /// The answer to a client that wants a server.
@@ -189,6 +202,8 @@ pub struct Expired<C> {
     pub client: C,
     /// For how long it waited.
     pub waited: Duration,
+    /// It waited to keep a server for its session state.
+    pub pinned: bool,
 }
 
 /// What is due by time or by a change of limits.
@@ -201,6 +216,8 @@ pub struct Due<C, S> {
     pub open: Opens,
     /// Waiters past their deadline.
     pub expired: Vec<Expired<C>>,
+    /// Waiters that have an idle server now.
+    pub handovers: Vec<Handover<C, S>>,
 }
 
 /// All that lived in a pool.
@@ -232,7 +249,9 @@ pub struct Counts {
     pub login: u32,
     /// Servers whose closing is not done.
     pub closing: u32,
-    /// Clients in the queue.
+    /// Servers that their clients keep, or are about to keep, for session state.
+    pub pinned: u32,
+    /// Clients that wait, those that want to keep a server included.
     pub waiting: u32,
     /// How long the oldest of them has waited.
     pub maxwait: Duration,

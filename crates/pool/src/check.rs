@@ -12,6 +12,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     pub fn assert_consistent(&self, now: Moment) {
         self.slots.assert_consistent();
         self.queue.assert_consistent();
+        self.pin_queue.assert_consistent();
         let idle = self.slots.count(State::Idle);
         assert!(idle == 0 || self.queue.is_empty(), "nobody waits while a server is idle");
         assert!(idle == 0 || !self.paused, "a paused pool keeps no idle server");
@@ -22,12 +23,17 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             assert!(!record.dedicated, "a dedicated server is never reused");
             assert!(self.limits.lifetime.is_zero() || self.age_is_watched(index), "every age is watched");
         }
-        let stuck = !self.queue.is_empty() && self.slots.in_use() == 0 && !self.paused;
+        let is_waiting = !self.queue.is_empty() || self.pins_wanted() > 0;
+        let stuck = is_waiting && self.slots.in_use() == 0 && !self.paused;
         assert!(
             !stuck || self.next_tick() < Moment::NEVER,
             "who waits for no server at all waits for a time"
         );
-        let late = self.queue.next_deadline();
+        let late = self.queue.next_deadline().min(self.pin_queue.next_deadline());
+        assert!(
+            idle == 0 || self.pins_wanted() == 0 || self.next_tick() <= now,
+            "who may keep an idle server gets it"
+        );
         assert!(self.next_tick() <= late, "deadlines are watched at {now:?}");
     }
 

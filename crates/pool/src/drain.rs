@@ -31,7 +31,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 
     /// Whether the pool holds neither server nor waiter, so that it may be dropped.
     pub fn is_empty(&self) -> bool {
-        self.is_drained() && self.queue.is_empty()
+        self.is_drained() && self.waiting() == 0
     }
 
     /// Every server there is, those being opened too, is to be closed as soon as it is free. Answers the idle ones, to
@@ -60,9 +60,12 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         Killed { servers, clients: self.refuse_waiting() }
     }
 
-    /// Empties the queue: what waits will get no server.
+    /// Empties the queues: what waits will get no server.
     pub fn refuse_waiting(&mut self) -> Vec<C> {
-        std::iter::from_fn(|| self.queue.pop()).map(|waiter| waiter.client).collect()
+        let waiters = std::iter::from_fn(|| self.queue.pop());
+        let mut clients: Vec<C> = waiters.map(|waiter| waiter.client).collect();
+        clients.extend(std::iter::from_fn(|| self.pin_queue.pop()).map(|waiter| waiter.client));
+        clients
     }
 
     fn end_idle(&mut self) -> Vec<Ended<S>> {

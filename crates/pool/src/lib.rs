@@ -23,7 +23,9 @@ mod answer;
 mod check;
 mod drain;
 mod limits;
+mod near;
 mod opening;
+mod pins;
 mod pool;
 mod queue;
 mod slots;
@@ -33,10 +35,11 @@ mod tick;
 mod tests;
 
 pub use answer::{
-    After, Checkout, Counts, Dedicated, Due, Ended, Expired, Failed, Failure, Grant, Killed, LoginError,
-    Opened, Opens, Released,
+    After, Checkout, Counts, Dedicated, Due, Ended, Expired, Failed, Failure, Grant, Handover, Killed,
+    LoginError, Opened, Opens, Released,
 };
 pub use limits::{Limits, OPENING_MAX};
+pub use near::Near;
 pub use pool::Pool;
 pub use queue::Ticket;
 pub use slots::{Slot, State};

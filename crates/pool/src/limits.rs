@@ -26,6 +26,8 @@ pub struct Limits {
     pub login_retry: Duration,
     /// `server_round_robin`: the server that is idle longest goes first instead of last.
     pub round_robin: bool,
+    /// `max_pinned`: so many servers may be kept by clients for their session state; 0 is no limit.
+    pub pinned_max: u32,
 }
 
 impl Limits {

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::{Moment, WorkerId};
+use model::Moment;
 
 use crate::answer::{After, Dedicated, Failed, Failure, LoginError, Opened, Opens};
 use crate::limits::OPENING_MAX;
+use crate::near::Near;
 use crate::pool::Pool;
 use crate::slots::{Slot, State};
 
@@ -43,7 +44,7 @@ pub(crate) struct Opening {
 
 impl<C: Clone, S: Clone> Pool<C, S> {
     /// A server has logged in.
-    pub fn opened(&mut self, now: Moment, slot: Slot, server: S, worker: WorkerId) -> Opened<C, S> {
+    pub fn opened(&mut self, now: Moment, slot: Slot, server: S, near: impl Into<Near>) -> Opened<C, S> {
         let Some(index) =
             self.slots.find(slot).filter(|index| self.slots.at(*index).state() == State::Opening)
         else {
@@ -52,7 +53,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         let record = self.slots.at_mut(index);
         record.server = Some(server);
         record.connected = now;
-        record.worker = worker;
+        record.near = near.into();
         let (stale, dedicated) = (record.epoch != self.epoch, record.dedicated);
         self.opening.dedicated -= u32::from(dedicated);
         self.opening.failures = 0;
@@ -92,7 +93,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         let last_hope = self.slots.connected() == 0 && self.slots.count(State::Opening) == 0;
         let mut refused = Vec::new();
         if self.opening.login_error.is_some() && last_hope && !self.paused {
-            refused.extend(std::iter::from_fn(|| self.queue.pop()).map(|waiter| waiter.client));
+            refused = self.refuse_waiting();
         }
         Failed { refused, open: self.opens(now) }
     }
@@ -185,7 +186,8 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             return None;
         }
         let servers = self.slots.in_use();
-        let for_waiters = self.queue.len().saturating_sub(under_way);
+        let for_pins = self.pins_wanted().saturating_sub(self.slots.count(State::Idle));
+        let for_waiters = (self.queue.len() + for_pins).saturating_sub(under_way);
         let for_min = if self.opening.keep_min { self.limits.kept().saturating_sub(servers) } else { 0 };
         let need = for_waiters.max(for_min);
         let room = size_or_any(self.limits.size).saturating_sub(servers);
@@ -194,7 +196,8 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             return Some((need.min(room).min(at_once - under_way), from));
         }
         let reserve = servers < self.limits.most() && !self.limits.reserve_timeout.is_zero();
-        let oldest = self.queue.oldest()?;
+        let oldest_pin = self.pin_queue.oldest().filter(|_| for_pins > 0);
+        let oldest = self.queue.oldest().into_iter().chain(oldest_pin).min()?;
         (for_waiters > 0 && under_way == 0 && reserve)
             .then(|| (1, from.max(oldest + self.limits.reserve_timeout)))
     }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use model::{Moment, WorkerId};
+use model::Moment;
 
 use crate::answer::{After, Checkout, Counts, Ended, Grant, Released};
 use crate::limits::Limits;
+use crate::near::Near;
 use crate::opening::Opening;
 use crate::queue::{Queue, Ticket, Waiter};
 use crate::slots::{Slot, Slots, State};
@@ -19,6 +20,8 @@ pub struct Pool<C, S> {
     pub(crate) limits: Limits,
     pub(crate) slots: Slots<S>,
     pub(crate) queue: Queue<C>,
+    /// Those who wait to keep a server for their session state.
+    pub(crate) pin_queue: Queue<C>,
     pub(crate) opening: Opening,
     pub(crate) paused: bool,
     /// Servers opened in an earlier epoch are closed when they are free.
@@ -36,6 +39,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             limits,
             slots: Slots::new(),
             queue: Queue::new(),
+            pin_queue: Queue::second(),
             opening: Opening::default(),
             paused: false,
             epoch: 0,
@@ -46,8 +50,14 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 
     /// A client wants a server; it waits until `deadline` ([`Moment::NEVER`]: for ever) if there is none.
     #[inline]
-    pub fn checkout(&mut self, now: Moment, worker: WorkerId, client: &C, deadline: Moment) -> Checkout<S> {
-        if let Some(grant) = self.grant_idle(now, worker) {
+    pub fn checkout(
+        &mut self,
+        now: Moment,
+        near: impl Into<Near>,
+        client: &C,
+        deadline: Moment,
+    ) -> Checkout<S> {
+        if let Some(grant) = self.grant_idle(now, near.into()) {
             return Checkout::Granted(grant);
         }
         if let Some(error) = self.login_fails(now) {
@@ -62,12 +72,12 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     pub fn checkout_first(
         &mut self,
         now: Moment,
-        worker: WorkerId,
+        near: impl Into<Near>,
         client: &C,
         since: Moment,
         deadline: Moment,
     ) -> Checkout<S> {
-        if let Some(grant) = self.grant_idle(now, worker) {
+        if let Some(grant) = self.grant_idle(now, near.into()) {
             return Checkout::Granted(grant);
         }
         if let Some(error) = self.login_fails(now) {
@@ -79,17 +89,19 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 
     /// A client leaves the queue. False if it no longer is in it: it has been given a server or an answer.
     pub fn forget(&mut self, ticket: Ticket) -> bool {
-        self.queue.take(ticket).is_some()
+        let queue = if ticket.is_second() { &mut self.pin_queue } else { &mut self.queue };
+        queue.take(ticket).is_some()
     }
 
     /// For how long a client in the queue has waited.
     pub fn waited(&self, now: Moment, ticket: Ticket) -> Option<Duration> {
-        self.queue.find(ticket).map(|waiter| now.since(waiter.since))
+        let queue = if ticket.is_second() { &self.pin_queue } else { &self.queue };
+        queue.find(ticket).map(|waiter| now.since(waiter.since))
     }
 
     /// A holder gives a server back: a client that is done with it, or who reset or checked it.
     #[inline]
-    pub fn release(&mut self, now: Moment, slot: Slot, worker: WorkerId, how: Released) -> After<C, S> {
+    pub fn release(&mut self, now: Moment, slot: Slot, near: impl Into<Near>, how: Released) -> After<C, S> {
         let Some(index) = self.slots.find(slot) else {
             // It was closed meanwhile; the caller's own close finds nothing to do.
             return After::Close;
@@ -101,8 +113,10 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             return After::Close;
         }
         let record = self.slots.at_mut(index);
-        record.worker = worker;
-        if record.cancels > 0 {
+        record.near = near.into();
+        let is_canceling = record.cancels > 0;
+        self.slots.clear_pinned(index);
+        if is_canceling {
             self.slots.place(index, State::BeingCanceled);
             return After::Canceling;
         }
@@ -157,7 +171,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     pub fn is_check_needed(&self, now: Moment, slot: Slot) -> bool {
         self.slots.find(slot).is_some_and(|index| {
             let record = self.slots.at(index);
-            record.state() == State::Idle && self.is_check_due(now, record.idle_since)
+            record.state() == State::Idle && self.is_check_due(now, index)
         })
     }
 
@@ -173,12 +187,15 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 
     /// How many clients wait.
     pub fn waiting(&self) -> u32 {
-        self.queue.len()
+        self.queue.len() + self.pin_queue.len()
     }
 
     /// Since when the oldest of them waits.
     pub fn oldest_waiter(&self) -> Option<Moment> {
-        self.queue.oldest()
+        match (self.queue.oldest(), self.pin_queue.oldest()) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        }
     }
 
     /// All servers, from being opened to being closed.
@@ -189,7 +206,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     /// Numbers for the console.
     pub fn counts(&self, now: Moment) -> Counts {
         let idle = self.slots.count(State::Idle);
-        let due = |index: &u32| self.is_check_due(now, self.slots.at(*index).idle_since);
+        let due = |index: &u32| self.is_check_due(now, *index);
         // The idle list is in order, so what needs a check is at its old end.
         let used = self.slots.idle().take_while(due).count() as u32;
         Counts {
@@ -201,14 +218,21 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             tested: self.slots.count(State::Tested),
             login: self.slots.count(State::Opening),
             closing: self.slots.count(State::Closing),
-            waiting: self.queue.len(),
-            maxwait: self.queue.oldest().map_or(Duration::ZERO, |since| now.since(since)),
+            pinned: self.slots.pinned(),
+            waiting: self.waiting(),
+            maxwait: self.oldest_waiter().map_or(Duration::ZERO, |since| now.since(since)),
         }
     }
 
     /// Gives a server that is clean and free to the oldest waiter, or lays it by.
     #[inline]
     pub(crate) fn offer(&mut self, now: Moment, index: u32) -> After<C, S> {
+        if !self.pin_queue.is_empty()
+            && self.is_pin_next()
+            && let Some(after) = self.hand_to_pin(now, index)
+        {
+            return after;
+        }
         if !self.queue.is_empty()
             && let Some(grant) = self.lend(index, false)
             && let Some(Waiter { client, since, .. }) = self.queue.pop()
@@ -233,17 +257,17 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     }
 
     #[inline]
-    fn grant_idle(&mut self, now: Moment, worker: WorkerId) -> Option<Grant<S>> {
-        let index = self.slots.next_idle(worker, self.limits.round_robin)?;
-        let check = self.is_check_due(now, self.slots.at(index).idle_since);
+    pub(crate) fn grant_idle(&mut self, now: Moment, near: Near) -> Option<Grant<S>> {
+        let index = self.slots.next_idle(near, self.limits.round_robin)?;
+        let check = self.is_check_due(now, index);
         self.lend(index, check)
     }
 
     #[inline]
-    fn lend(&mut self, index: u32, check: bool) -> Option<Grant<S>> {
+    pub(crate) fn lend(&mut self, index: u32, check: bool) -> Option<Grant<S>> {
         let server = self.slots.at(index).server.clone()?;
         self.slots.place(index, State::Active);
-        Some(Grant { slot: self.slots.name(index), server, check })
+        Some(Grant { slot: self.slots.name(index), server, check, pinned: false })
     }
 
     fn seize(&mut self, slot: Slot, from: State) -> bool {
@@ -256,7 +280,8 @@ impl<C: Clone, S: Clone> Pool<C, S> {
     }
 
     #[inline]
-    fn is_check_due(&self, now: Moment, idle_since: Moment) -> bool {
+    pub(crate) fn is_check_due(&self, now: Moment, index: u32) -> bool {
+        let idle_since = self.slots.at(index).idle_since;
         self.limits.check_delay.is_some_and(|delay| idle_since + delay <= now)
     }
 

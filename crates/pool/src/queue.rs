@@ -12,13 +12,17 @@ use model::Moment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
+/// Set in the tickets of the second of a pool's two queues.
+const SECOND: u32 = 1 << 31;
+
 impl Ticket {
-    fn new(index: u32, generation: u32) -> Ticket {
-        Ticket(u64::from(generation) << 32 | u64::from(index))
+    /// Whether it is of the pool's second queue.
+    pub(crate) fn is_second(self) -> bool {
+        self.0 as u32 & SECOND != 0
     }
 
     fn index(self) -> u32 {
-        self.0 as u32
+        self.0 as u32 & !SECOND
     }
 
     fn generation(self) -> u32 {
@@ -51,12 +55,20 @@ pub(crate) struct Queue<C> {
     free: Vec<u32>,
     first: u32,
     last: u32,
+    /// What its tickets have set.
+    mark: u32,
     deadlines: BinaryHeap<Reverse<(Moment, Ticket)>>,
 }
 
 impl<C> Queue<C> {
     pub(crate) fn new() -> Queue<C> {
-        Queue { entries: Vec::new(), free: Vec::new(), first: NIL, last: NIL, deadlines: BinaryHeap::new() }
+        let deadlines = BinaryHeap::new();
+        Queue { entries: Vec::new(), free: Vec::new(), first: NIL, last: NIL, mark: 0, deadlines }
+    }
+
+    /// A queue whose tickets are told from those of another.
+    pub(crate) fn second() -> Queue<C> {
+        Queue { mark: SECOND, ..Queue::new() }
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -138,7 +150,8 @@ impl<C> Queue<C> {
     }
 
     fn ticket(&self, index: u32) -> Ticket {
-        Ticket::new(index, self.entries[index as usize].generation)
+        let generation = self.entries[index as usize].generation;
+        Ticket(u64::from(generation) << 32 | u64::from(index | self.mark))
     }
 
     fn store(&mut self, waiter: Waiter<C>) -> u32 {

@@ -3,7 +3,9 @@
 //! The idle ones form a list threaded through the table, the latest released first, so that taking either end or
 //! one from the middle costs the same.
 
-use model::{Moment, WorkerId};
+use model::Moment;
+
+use crate::near::Near;
 
 /// The place of one server, from the decision to open it until it is closed.
 ///
@@ -45,7 +47,7 @@ pub enum State {
 const STATES: usize = 7;
 const NIL: u32 = u32::MAX;
 
-/// So many idle servers are looked at for one that the same worker used last.
+/// So many idle servers are looked at for the one that is nearest to who asks.
 const PREFER_AMONG: usize = 8;
 
 pub(crate) struct Record<S> {
@@ -57,8 +59,10 @@ pub(crate) struct Record<S> {
     pub(crate) cancels: u32,
     /// The pool's epoch when its opening began; older than the pool's now: close it when free.
     pub(crate) epoch: u32,
-    /// Who used it last.
-    pub(crate) worker: WorkerId,
+    /// Who used it last, and how they left it.
+    pub(crate) near: Near,
+    /// Its client keeps it for its session state: set and taken away here alone.
+    pinned: bool,
     /// Opened for one client alone.
     pub(crate) dedicated: bool,
     /// When it had logged in.
@@ -73,6 +77,10 @@ impl<S> Record<S> {
     pub(crate) fn state(&self) -> State {
         self.state
     }
+
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.pinned
+    }
 }
 
 pub(crate) struct Slots<S> {
@@ -82,6 +90,7 @@ pub(crate) struct Slots<S> {
     newest: u32,
     oldest: u32,
     cancels: u32,
+    pinned: u32,
 }
 
 impl<S> Slots<S> {
@@ -93,6 +102,7 @@ impl<S> Slots<S> {
             newest: NIL,
             oldest: NIL,
             cancels: 0,
+            pinned: 0,
         }
     }
 
@@ -117,6 +127,26 @@ impl<S> Slots<S> {
         self.cancels
     }
 
+    /// Servers that their clients keep.
+    pub(crate) fn pinned(&self) -> u32 {
+        self.pinned
+    }
+
+    /// Its client keeps it: until it is free or closed.
+    pub(crate) fn set_pinned(&mut self, index: u32) {
+        let record = &mut self.records[index as usize];
+        self.pinned += u32::from(!record.pinned);
+        record.pinned = true;
+    }
+
+    /// It is free again.
+    #[inline]
+    pub(crate) fn clear_pinned(&mut self, index: u32) {
+        let record = &mut self.records[index as usize];
+        self.pinned -= u32::from(record.pinned);
+        record.pinned = false;
+    }
+
     /// Takes a free place for a server to be opened.
     pub(crate) fn reserve(&mut self, epoch: u32, dedicated: bool) -> Slot {
         let index = self.free.pop().unwrap_or_else(|| {
@@ -127,7 +157,8 @@ impl<S> Slots<S> {
                 older: NIL,
                 cancels: 0,
                 epoch,
-                worker: WorkerId(0),
+                near: Near::NOBODY,
+                pinned: false,
                 dedicated,
                 connected: Moment::default(),
                 idle_since: Moment::default(),
@@ -191,6 +222,10 @@ impl<S> Slots<S> {
         }
         let record = &mut self.records[index as usize];
         record.state = to;
+        if record.pinned && !matches!(to, State::Active | State::Tested) {
+            self.clear_pinned(index);
+        }
+        let record = &mut self.records[index as usize];
         match to {
             State::Idle => self.link_newest(index),
             State::Free => {
@@ -205,23 +240,28 @@ impl<S> Slots<S> {
         }
     }
 
-    /// The idle server to use next: the latest released, rather one of this worker's; or the longest idle one.
+    /// The idle server to use next: of the latest released, or with `round_robin` of those that are idle longest,
+    /// the first of those nearest to who asks.
     #[inline]
-    pub(crate) fn next_idle(&self, worker: WorkerId, round_robin: bool) -> Option<u32> {
-        if round_robin {
-            return self.oldest_idle();
-        }
-        let mut index = self.newest;
+    pub(crate) fn next_idle(&self, asked: Near, round_robin: bool) -> Option<u32> {
+        let mut index = if round_robin { self.oldest } else { self.newest };
+        let (mut best, mut best_score) = (index, 0);
         for _ in 0..PREFER_AMONG {
             if index == NIL {
                 break;
             }
-            if self.records[index as usize].worker == worker {
+            let record = &self.records[index as usize];
+            // Who takes turns does not stay with one worker.
+            let score = record.near.score(asked) | u8::from(round_robin);
+            if score == Near::BEST {
                 return Some(index);
             }
-            index = self.records[index as usize].older;
+            if score > best_score {
+                (best, best_score) = (index, score);
+            }
+            index = if round_robin { record.newer } else { record.older };
         }
-        (self.newest != NIL).then_some(self.newest)
+        (best != NIL).then_some(best)
     }
 
     pub(crate) fn oldest_idle(&self) -> Option<u32> {
@@ -273,15 +313,20 @@ impl<S> Slots<S> {
     pub(crate) fn assert_consistent(&self) {
         let mut counts = [0u32; STATES];
         let mut cancels = 0;
+        let mut pinned = 0;
         for record in &self.records {
             counts[record.state as usize] += 1;
             cancels += record.cancels;
+            pinned += u32::from(record.pinned);
+            let is_held = matches!(record.state, State::Active | State::Tested);
+            assert!(is_held || !record.pinned, "pinned in state {:?}", record.state);
             let has_server =
                 matches!(record.state, State::Active | State::Tested | State::BeingCanceled | State::Idle);
             assert_eq!(record.server.is_some(), has_server, "a server in state {:?}", record.state);
         }
         assert_eq!(counts, self.counts, "the counts are those of the records");
         assert_eq!(cancels, self.cancels, "the sum of the cancels in flight");
+        assert_eq!(pinned, self.pinned, "every pinned server is counted");
         assert_eq!(self.free.len(), self.count(State::Free) as usize, "every free place is in the free list");
         let mut before = Moment::default();
         let mut idle = 0;

@@ -2,6 +2,7 @@
 
 mod drain;
 mod opening;
+mod pins;
 mod queueing;
 mod random;
 mod time;
@@ -25,6 +26,7 @@ pub(crate) const LIMITS: Limits = Limits {
     check_delay: Some(Duration::from_secs(30)),
     login_retry: Duration::from_secs(15),
     round_robin: false,
+    pinned_max: 0,
 };
 
 /// A pool, its clock, and ids for the servers to come.

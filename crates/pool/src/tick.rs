@@ -10,15 +10,23 @@ use crate::slots::State;
 impl<C: Clone, S: Clone> Pool<C, S> {
     /// When [`Pool::tick`] has something to do; it may turn out to be nothing. Any call can make it earlier.
     pub fn next_tick(&self) -> Moment {
-        self.queue.next_deadline().min(self.idle_due()).min(self.age_due()).min(self.open_due())
+        if self.is_pin_due() {
+            return Moment::default();
+        }
+        let deadline = self.queue.next_deadline().min(self.pin_queue.next_deadline());
+        deadline.min(self.idle_due()).min(self.age_due()).min(self.open_due())
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: Moment) -> Due<C, S> {
         let mut expired = Vec::new();
         while let Some(waiter) = self.queue.pop_expired(now) {
-            expired.push(Expired { client: waiter.client, waited: now.since(waiter.since) });
+            expired.push(Expired { client: waiter.client, waited: now.since(waiter.since), pinned: false });
         }
+        while let Some(waiter) = self.pin_queue.pop_expired(now) {
+            expired.push(Expired { client: waiter.client, waited: now.since(waiter.since), pinned: true });
+        }
+        let handovers = self.pins_due(now);
         let mut close = Vec::new();
         while self.idle_due() <= now {
             close.extend(self.evict_idle());
@@ -26,7 +34,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         if self.age_due() <= now {
             self.close_old(now, &mut close);
         }
-        Due { close, open: self.opens(now), expired }
+        Due { close, open: self.opens(now), expired, handovers }
     }
 
     /// Puts new limits in force. Idle servers beyond them are closed now, others when they are released.
@@ -39,7 +47,8 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             let Some(ended) = self.evict_idle() else { break };
             close.push(ended);
         }
-        Due { close, open: self.opens(now), expired: Vec::new() }
+        let handovers = self.pins_due(now);
+        Due { close, open: self.opens(now), expired: Vec::new(), handovers }
     }
 
     /// Takes out the longest idle server, to make room under a limit of its database or user.
@@ -93,6 +102,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 impl<C, S> Due<C, S> {
     /// Whether nothing was due.
     pub fn is_empty(&self) -> bool {
-        self.close.is_empty() && self.expired.is_empty() && self.open == Opens::NONE
+        let is_quiet = self.close.is_empty() && self.expired.is_empty() && self.handovers.is_empty();
+        is_quiet && self.open == Opens::NONE
     }
 }

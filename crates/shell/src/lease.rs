@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use baton::Holder;
 use link::{Granted as Start, Link, Tally, unpaired};
-use model::{Moment, Refusal};
-use pool::{After, Grant, Released};
+use model::{Moment, Parameters, Refusal};
+use pool::{After, Grant, Near, Released};
 use server::Broken;
 use stats::Counters;
 
@@ -31,12 +31,20 @@ pub enum Checkout {
     Refused(Box<Refusal>),
 }
 
+/// Who uses a server, or asks for one. Sets of settings that are alike are one, so where it lies tells it from
+/// others; if another lies there one day, all that is lost is a hint.
+#[inline]
+fn near(worker: &Worker, parameters: &Arc<Parameters>) -> Near {
+    Near { worker: worker.id, settings: Arc::as_ptr(parameters) as usize as u64 }
+}
+
 /// Asks the pool for a server.
 #[inline]
 pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let deadline = worker.now.deadline(steady.link.policy().query_wait_timeout);
-    let answer = steady.home.pool().checkout(worker.now, worker.id, session, deadline);
+    let near = near(worker, &steady.link.client.parameters);
+    let answer = steady.home.pool().checkout(worker.now, near, session, deadline);
     answered(worker, session, core, answer)
 }
 
@@ -45,7 +53,8 @@ pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Co
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let since = if steady.waiting_since == Moment::NEVER { worker.now } else { steady.waiting_since };
     let deadline = since.deadline(steady.link.policy().query_wait_timeout);
-    let answer = steady.home.pool().checkout_first(worker.now, worker.id, session, since, deadline);
+    let near = near(worker, &steady.link.client.parameters);
+    let answer = steady.home.pool().checkout_first(worker.now, near, session, since, deadline);
     answered(worker, session, core, answer)
 }
 
@@ -58,8 +67,8 @@ fn answered(
 ) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     match answer {
-        pool::Checkout::Granted(Grant { server, check, .. }) => {
-            accept(worker, session, core, Granted { server, check, waited_us: 0 })
+        pool::Checkout::Granted(Grant { server, check, pinned, .. }) => {
+            accept(worker, session, core, Granted { server, check, pinned, waited_us: 0 })
         }
         pool::Checkout::Queued { ticket, open } => {
             steady.ticket = Some(ticket);
@@ -108,7 +117,8 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
 
 /// Takes a server that was opened for this client alone.
 pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, moored: Arc<Moored>) {
-    let _granted = accept(worker, session, core, Granted { server: moored, check: false, waited_us: 0 });
+    let granted = Granted { server: moored, check: false, pinned: false, waited_us: 0 };
+    let _granted = accept(worker, session, core, granted);
 }
 
 /// The link is done with its server: back to the pool, or straight to the next waiter.
@@ -129,8 +139,9 @@ pub fn release(worker: &mut Worker, steady: &mut Steady) {
 #[inline]
 pub fn give_back(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
     let home = &moored.home;
+    let near = near(worker, &conn.machine.parameters);
     let mut pool = home.pool();
-    let after = pool.release(worker.now, moored.slot, worker.id, Released::Clean);
+    let after = pool.release(worker.now, moored.slot, near, Released::Clean);
     settle(worker, moored, conn, after, pool);
 }
 
@@ -149,9 +160,7 @@ pub fn settle(
             drop(pool);
             // An edge that came meanwhile is seen by who takes it.
             let _edge = moored.berth.moor(conn, Holder::Pool);
-            let granted =
-                Granted { server: grant.server, check: grant.check, waited_us: waited.as_micros() as u64 };
-            if client.grant(granted) {
+            if client.grant(Granted::after(grant, waited)) {
                 worker.runnable.push_back(client);
             }
         }

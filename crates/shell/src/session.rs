@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use baton::{Bits, Gate};
 use link::{Link, Policy};
 use mio::Token;
 use model::{ClientId, Moment, Refusal, WorkerId};
 use parking_lot::Mutex;
-use pool::Ticket;
+use pool::{Grant, Ticket};
 
 use crate::admin::Admin;
 use crate::enter::Entering;
@@ -61,8 +62,18 @@ pub struct Granted {
     pub server: Arc<Moored>,
     /// It must show that it lives.
     pub check: bool,
+    /// The client may keep it for its session state.
+    pub pinned: bool,
     /// How long the client waited for it, in microseconds.
     pub waited_us: u64,
+}
+
+impl Granted {
+    /// What the pool has given to a client that waited.
+    pub fn after(grant: Grant<Arc<Moored>>, waited: Duration) -> Granted {
+        let Grant { server, check, pinned, .. } = grant;
+        Granted { server, check, pinned, waited_us: waited.as_micros() as u64 }
+    }
 }
 
 /// What waits to be seen by whoever works on the session next.

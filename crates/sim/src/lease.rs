@@ -121,9 +121,7 @@ impl World {
                 if self.plant == Plant::SwapGrant && self.net.rng.chance(20) {
                     client = self.net.rng.below(self.sessions.len() as u64) as u32;
                 }
-                self.sessions[client as usize].granted =
-                    Some(Granted { server: grant.server, check: grant.check });
-                self.post(client, news::MAIL);
+                self.hand_over(client, &grant);
             }
             After::Idle => {
                 let is_readable = conn.side.readable;
@@ -136,6 +134,12 @@ impl World {
             }
             After::Dedicated | After::Close => self.close_conn(moored, conn),
         }
+    }
+
+    /// A client that waited has a server.
+    pub(crate) fn hand_over(&mut self, client: u32, grant: &Grant<u32>) {
+        self.sessions[client as usize].granted = Some(Granted { server: grant.server, check: grant.check });
+        self.post(client, news::MAIL);
     }
 
     pub(crate) fn return_grant(&mut self, session: u32) {

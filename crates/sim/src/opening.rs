@@ -132,6 +132,9 @@ impl World {
             self.close_given_up(server);
         }
         self.open_servers(home, due.open);
+        for handover in due.handovers {
+            self.hand_over(handover.client, &handover.grant);
+        }
         for expired in due.expired {
             self.tell(expired.client, Letter::End(Refusal::QueryWaitTimeout));
         }

@@ -79,6 +79,7 @@ pub(crate) fn limits(rng: &mut Rng) -> Limits {
         check_delay: rng.pick(&[None, Some(millis(0)), Some(millis(3)), Some(millis(30_000))]),
         login_retry: rng.pick(&[millis(0), millis(20), millis(100)]),
         round_robin: rng.chance(30),
+        pinned_max: 0,
     }
 }
 

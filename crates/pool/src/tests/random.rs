@@ -9,10 +9,12 @@ use crate::*;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Checkout { worker: u16, wait_s: u64 },
-    Return { age_s: u64 },
+    Checkout { worker: u16, settings: u64, wait_s: u64, pins: bool },
+    Return { age_s: u64, pins: bool },
+    Pin(usize),
+    PinBeyond(usize),
     Forget(usize),
-    Release { at: usize, clean: bool, worker: u16 },
+    Release { at: usize, clean: bool, worker: u16, settings: u64 },
     Detach(usize),
     TakeIdle(usize),
     CancelSent(usize),
@@ -25,7 +27,7 @@ enum Step {
     Dies(usize),
     Pass(u64),
     Tick,
-    Limits { size: u32, min: u32, reserve: u32, round_robin: bool, lifetime_s: u64 },
+    Limits { size: u32, min: u32, reserve: u32, round_robin: bool, lifetime_s: u64, pinned: u32 },
     Pause,
     Resume,
     Reconnect,
@@ -39,11 +41,14 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let at = 0usize..64;
     let step = prop_oneof![
-        12 => (0u16..3, 0u64..20).prop_map(|(worker, wait_s)| Step::Checkout { worker, wait_s }),
-        1 => (0u64..5).prop_map(|age_s| Step::Return { age_s }),
+        12 => (0u16..3, 0u64..3, 0u64..20, prop::bool::weighted(0.2))
+            .prop_map(|(worker, settings, wait_s, pins)| Step::Checkout { worker, settings, wait_s, pins }),
+        1 => (0u64..5, any::<bool>()).prop_map(|(age_s, pins)| Step::Return { age_s, pins }),
+        3 => at.clone().prop_map(Step::Pin),
+        1 => at.clone().prop_map(Step::PinBeyond),
         2 => at.clone().prop_map(Step::Forget),
-        10 => (at.clone(), prop::bool::weighted(0.9), 0u16..3)
-            .prop_map(|(at, clean, worker)| Step::Release { at, clean, worker }),
+        10 => (at.clone(), prop::bool::weighted(0.9), 0u16..3, 0u64..3)
+            .prop_map(|(at, clean, worker, settings)| Step::Release { at, clean, worker, settings }),
         2 => at.clone().prop_map(Step::Detach),
         1 => at.clone().prop_map(Step::TakeIdle),
         2 => at.clone().prop_map(Step::CancelSent),
@@ -56,8 +61,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => at.clone().prop_map(Step::Dies),
         3 => (0u64..10).prop_map(Step::Pass),
         3 => Just(Step::Tick),
-        1 => (0u32..5, 0u32..3, 0u32..3, any::<bool>(), 0u64..40).prop_map(
-            |(size, min, reserve, round_robin, lifetime_s)| Step::Limits { size, min, reserve, round_robin, lifetime_s }
+        1 => (0u32..5, 0u32..3, 0u32..3, any::<bool>(), 0u64..40, 0u32..4).prop_map(
+            |(size, min, reserve, round_robin, lifetime_s, pinned)| {
+                Step::Limits { size, min, reserve, round_robin, lifetime_s, pinned }
+            }
         ),
         1 => Just(Step::Pause),
         2 => Just(Step::Resume),
@@ -77,8 +84,11 @@ struct Held {
     slot: Slot,
     server: u32,
     worker: u16,
+    settings: u64,
     /// Lent to a client; else it is being tested.
     active: bool,
+    /// Kept for its client's state.
+    pinned: bool,
     dedicated: bool,
     /// From before a reconnect: it must not be reused.
     old: bool,
@@ -88,6 +98,7 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     client: u32,
+    since: Moment,
     deadline: Moment,
     ticket: Ticket,
 }
@@ -97,6 +108,8 @@ struct World {
     now: Moment,
     ids: u32,
     waiting: Vec<Waiting>,
+    /// Those who want to keep a server.
+    pinning: Vec<Waiting>,
     /// In the order of release.
     idle: Vec<Held>,
     held: Vec<Held>,
@@ -122,6 +135,7 @@ impl World {
             now: Moment(5_000_000),
             ids: 0,
             waiting: Vec::new(),
+            pinning: Vec::new(),
             idle: Vec::new(),
             held: Vec::new(),
             canceling: Vec::new(),
@@ -157,56 +171,105 @@ impl World {
         panic!("{ended:?} was not there");
     }
 
-    fn checkout(&mut self, worker: u16, wait_s: u64, age_s: Option<u64>) {
+    fn checkout(&mut self, near: Near, wait_s: u64, pins: bool, age_s: Option<u64>) {
         let client = self.id();
         let deadline = self.now.deadline(Duration::from_secs(wait_s));
-        let answer = match age_s {
-            None => self.pool.checkout(self.now, WorkerId(worker), &client, deadline),
-            Some(age) => {
-                let since = self.now - Duration::from_secs(age);
-                self.pool.checkout_first(self.now, WorkerId(worker), &client, since, deadline)
-            }
+        let since = self.now - Duration::from_secs(age_s.unwrap_or(0));
+        let pool = &mut self.pool;
+        let answer = match (age_s, pins) {
+            (None, false) => pool.checkout(self.now, near, &client, deadline),
+            (None, true) => pool.checkout_pinned(self.now, near, &client, deadline),
+            (Some(_), false) => pool.checkout_first(self.now, near, &client, since, deadline),
+            (Some(_), true) => pool.checkout_pinned_first(self.now, near, &client, since, deadline),
         };
         match answer {
-            Checkout::Granted(grant) => self.granted(&grant, worker),
+            Checkout::Granted(grant) => {
+                assert_eq!(grant.pinned, pins);
+                self.granted(&grant, near);
+            }
             Checkout::Queued { ticket, open } => {
-                assert!(self.idle.is_empty(), "nobody waits while a server is idle");
-                let waiting = Waiting { client, deadline, ticket };
-                match age_s {
-                    None => self.waiting.push(waiting),
-                    Some(_) => self.waiting.insert(0, waiting),
-                }
+                assert!(self.idle.is_empty() || (pins && (!self.may_pin() || !self.pinning.is_empty())));
+                let waiting = Waiting { client, since, deadline, ticket };
+                let list = if pins { &mut self.pinning } else { &mut self.waiting };
+                list.insert(if age_s.is_some() { 0 } else { list.len() }, waiting);
                 self.opens(open);
             }
             Checkout::Refused(_) => {
-                assert!(self.idle.is_empty() && self.held.is_empty() && self.canceling.is_empty());
-                assert!(self.failed_last && !self.paused);
+                assert!(self.held.is_empty() && self.canceling.is_empty());
+                assert!(self.idle.is_empty() && self.failed_last && !self.paused);
             }
         }
     }
 
-    fn granted(&mut self, grant: &Grant<u32>, worker: u16) {
-        let at = self.idle.iter().position(|held| held.slot == grant.slot).expect("it was idle");
-        if self.pool.limits().round_robin {
-            assert_eq!(at, 0, "the longest idle goes first");
-        } else {
-            let near = self.idle.len() - at <= 8 && self.idle[at].worker == worker;
-            assert!(near || at + 1 == self.idle.len(), "the latest goes first, or one's own");
+    fn pinned(&self) -> u32 {
+        self.held.iter().filter(|held| held.pinned).count() as u32
+    }
+
+    fn may_pin(&self) -> bool {
+        let most = self.pool.limits().pinned_max;
+        most == 0 || self.pinned() < most
+    }
+
+    /// At the start of a transaction; who may not keep its server gives it back and waits.
+    fn pin(&mut self, at: usize) {
+        let Some(at) = pick(&self.held, at) else { return };
+        let held = self.held[at];
+        let may = held.active && (held.pinned || (self.may_pin() && self.pinning.is_empty()));
+        assert_eq!(self.pool.pin(held.slot), may);
+        self.held[at].pinned |= may;
+        if held.active && !may {
+            self.release(at, true, near(held));
+            self.checkout(near(held), 5, true, None);
         }
+    }
+
+    fn pin_beyond(&mut self, at: usize) {
+        let Some(at) = pick(&self.held, at) else { return };
+        self.pool.pin_beyond(self.held[at].slot);
+        self.held[at].pinned |= self.held[at].active;
+        assert_eq!(self.pool.is_pinned(self.held[at].slot), self.held[at].pinned);
+    }
+
+    fn granted(&mut self, grant: &Grant<u32>, asked: Near) {
+        let at = self.idle.iter().position(|held| held.slot == grant.slot).expect("it was idle");
+        let round_robin = self.pool.limits().round_robin;
+        let score = |held: &Held| {
+            let same_worker = round_robin || held.worker == asked.worker.0;
+            (held.settings == asked.settings, same_worker)
+        };
+        let looked_at: Vec<&Held> = match round_robin {
+            true => self.idle.iter().take(8).collect(),
+            false => self.idle.iter().rev().take(8).collect(),
+        };
+        let best = looked_at.iter().map(|held| score(held)).max().expect("one is idle");
+        let first = looked_at.iter().find(|held| score(held) == best).expect("the best is there");
+        assert_eq!(first.slot, grant.slot, "settings go before workers, and both before the order");
         let held = self.idle.remove(at);
         assert_eq!(held.server, grant.server);
-        self.held.push(Held { active: true, ..held });
+        self.held.push(Held { active: true, pinned: grant.pinned, ..held });
+    }
+
+    /// Who is next for a free server: the one who has waited longest of those who wait for nothing else.
+    fn next_waiter(&mut self, pinned: bool) -> Waiting {
+        let may = self.may_pin();
+        let pin = self.pinning.first().filter(|_| may).map(|waiting| waiting.since);
+        let other = self.waiting.first().map(|waiting| waiting.since);
+        let is_pin = pin.is_some_and(|pin| other.is_none_or(|other| pin <= other));
+        assert_eq!(pinned, is_pin, "who waits longest is next");
+        if pinned { self.pinning.remove(0) } else { self.waiting.remove(0) }
     }
 
     fn after(&mut self, held: Held, after: After<u32, u32>) {
+        let held = Held { pinned: false, ..held };
         match after {
             After::Handover { client, grant, .. } => {
                 assert_eq!((grant.slot, grant.server), (held.slot, held.server));
-                assert_eq!(self.waiting.remove(0).client, client, "first come, first served");
-                self.held.push(Held { active: true, ..held });
+                assert_eq!(self.next_waiter(grant.pinned).client, client, "first come, first served");
+                self.held.push(Held { active: true, pinned: grant.pinned, ..held });
             }
             After::Idle => {
                 assert!(self.waiting.is_empty(), "nobody waits while a server is idle");
+                assert!(self.pinning.is_empty() || !self.may_pin(), "but for who may not keep one");
                 self.idle.push(held);
             }
             After::Canceling => {
@@ -228,11 +291,11 @@ impl World {
         assert!(!self.cancels.contains(&held.slot), "a cancel is in flight to it");
     }
 
-    fn release(&mut self, at: usize, clean: bool, worker: u16) {
+    fn release(&mut self, at: usize, clean: bool, near: Near) {
         let Some(at) = pick(&self.held, at) else { return };
-        let held = Held { worker, ..self.held.remove(at) };
+        let held = Held { worker: near.worker.0, settings: near.settings, ..self.held.remove(at) };
         let how = if clean { Released::Clean } else { Released::Close };
-        let after = self.pool.release(self.now, held.slot, WorkerId(worker), how);
+        let after = self.pool.release(self.now, held.slot, near, how);
         if !clean {
             assert_eq!(after, After::Close);
         }
@@ -252,7 +315,17 @@ impl World {
         let (slot, dedicated, old) = self.opening.remove(at);
         let server = self.id();
         let connected = self.now;
-        let held = Held { slot, server, worker: 0, active: false, dedicated, old, connected };
+        let held = Held {
+            slot,
+            server,
+            worker: 0,
+            settings: 0,
+            active: false,
+            pinned: false,
+            dedicated,
+            old,
+            connected,
+        };
         let opened = self.pool.opened(self.now, slot, server, WorkerId(0));
         self.failed_last = false;
         self.after(held, opened.after);
@@ -271,7 +344,8 @@ impl World {
         if !failed.refused.is_empty() {
             assert!(kind == 2 && !dedicated);
             assert!(self.held.is_empty() && self.idle.is_empty() && self.canceling.is_empty());
-            let waiting: Vec<u32> = self.waiting.drain(..).map(|waiting| waiting.client).collect();
+            let all = self.waiting.drain(..).chain(self.pinning.drain(..));
+            let waiting: Vec<u32> = all.map(|waiting| waiting.client).collect();
             assert_eq!(waiting, failed.refused, "all are told, in order");
         }
         if !dedicated {
@@ -285,9 +359,16 @@ impl World {
             self.ended(ended);
         }
         for expired in due.expired {
-            let at =
-                self.waiting.iter().position(|waiting| waiting.client == expired.client).expect("it waited");
-            assert!(self.waiting.remove(at).deadline <= self.now);
+            let list = if expired.pinned { &mut self.pinning } else { &mut self.waiting };
+            let at = list.iter().position(|waiting| waiting.client == expired.client).expect("it waited");
+            assert!(list.remove(at).deadline <= self.now);
+        }
+        for Handover { client, grant, .. } in due.handovers {
+            assert!(grant.pinned && self.may_pin() && self.waiting.is_empty());
+            assert_eq!(self.pinning.remove(0).client, client);
+            let at = self.idle.iter().position(|held| held.slot == grant.slot).expect("it was idle");
+            let held = self.idle.remove(at);
+            self.held.push(Held { active: true, pinned: true, ..held });
         }
         self.opens(due.open);
     }
@@ -296,7 +377,7 @@ impl World {
         let due = self.pool.tick(self.now);
         self.due(due);
         assert!(
-            self.waiting.iter().all(|waiting| waiting.deadline > self.now),
+            self.waiting.iter().chain(&self.pinning).all(|waiting| waiting.deadline > self.now),
             "nobody waits past the deadline"
         );
         assert!(self.pool.next_tick() > self.now, "a tick does all that is due");
@@ -349,16 +430,24 @@ impl World {
 
     fn step(&mut self, step: &Step) {
         match *step {
-            Step::Checkout { worker, wait_s } => self.checkout(worker, wait_s, None),
-            Step::Return { age_s } => self.checkout(0, 0, Some(age_s)),
+            Step::Checkout { worker, settings, wait_s, pins } => {
+                self.checkout(Near { worker: WorkerId(worker), settings }, wait_s, pins, None);
+            }
+            Step::Return { age_s, pins } => self.checkout(Near::NOBODY, 0, pins, Some(age_s)),
+            Step::Pin(at) => self.pin(at),
+            Step::PinBeyond(at) => self.pin_beyond(at),
             Step::Forget(at) => {
-                if let Some(at) = pick(&self.waiting, at) {
-                    let ticket = self.waiting.remove(at).ticket;
+                let is_pin = self.waiting.is_empty() || at % 3 == 0;
+                let list = if is_pin { &mut self.pinning } else { &mut self.waiting };
+                if let Some(at) = pick(list, at) {
+                    let ticket = list.remove(at).ticket;
                     assert!(self.pool.forget(ticket));
                     assert!(!self.pool.forget(ticket));
                 }
             }
-            Step::Release { at, clean, worker } => self.release(at, clean, worker),
+            Step::Release { at, clean, worker, settings } => {
+                self.release(at, clean, Near { worker: WorkerId(worker), settings });
+            }
             Step::Detach(at) => {
                 if let Some(at) = pick(&self.held, at) {
                     assert_eq!(self.pool.detach(self.held[at].slot), self.held[at].active);
@@ -414,12 +503,13 @@ impl World {
                 self.paused = false;
                 self.pool.resume(self.now)
             }
-            Step::Limits { size, min, reserve, round_robin, lifetime_s } => {
+            Step::Limits { size, min, reserve, round_robin, lifetime_s, pinned } => {
                 let limits = Limits {
                     size,
                     min_size: min,
                     reserve_size: reserve,
                     round_robin,
+                    pinned_max: pinned,
                     lifetime: Duration::from_secs(lifetime_s),
                     ..*self.pool.limits()
                 };
@@ -459,8 +549,9 @@ impl World {
                 self.make_old();
                 let killed = self.pool.kill();
                 killed.servers.into_iter().for_each(|ended| self.ended(ended));
-                assert_eq!(killed.clients.len(), self.waiting.len());
+                assert_eq!(killed.clients.len(), self.waiting.len() + self.pinning.len());
                 self.waiting.clear();
+                self.pinning.clear();
                 assert!(self.held.is_empty() && self.idle.is_empty() && self.canceling.is_empty());
                 Opens::NONE
             }
@@ -479,7 +570,8 @@ impl World {
         assert_eq!(counts.being_canceled as usize, self.canceling.len(), "being canceled");
         assert_eq!(counts.login as usize, self.opening.len(), "login");
         assert_eq!(counts.closing as usize, self.closing.len(), "closing");
-        assert_eq!(counts.waiting as usize, self.waiting.len(), "waiting");
+        assert_eq!(counts.waiting as usize, self.waiting.len() + self.pinning.len(), "waiting");
+        assert_eq!(counts.pinned, self.pinned(), "pinned");
         assert_eq!(counts.active_cancel as usize, self.cancels.len(), "cancels");
         let servers = self.pool.servers();
         let most = self.pool.limits().most();
@@ -495,19 +587,19 @@ impl World {
         self.command(&Step::Resume);
         self.command(&Step::Poke);
         for round in 0.. {
-            assert!(round < 200, "{} wait for ever", self.waiting.len());
+            assert!(round < 200, "{} wait for ever", self.pool.waiting());
             while !self.cancels.is_empty() {
                 self.cancel_done(0);
             }
             while !self.held.is_empty() {
-                self.release(0, true, 0);
+                self.release(0, true, Near::NOBODY);
             }
             while !self.closing.is_empty() {
                 self.closed(0);
             }
             if !self.opening.is_empty() {
                 self.opened(0);
-            } else if self.waiting.is_empty() {
+            } else if self.waiting.is_empty() && self.pinning.is_empty() {
                 break;
             } else if self.held.is_empty() && self.closing.is_empty() {
                 self.now = self.now.max(self.pool.next_tick());
@@ -519,7 +611,7 @@ impl World {
         // A cached login error is forgotten after a while.
         self.now = self.now + Duration::from_secs(20);
         for _ in 0..size {
-            self.checkout(0, 0, None);
+            self.checkout(Near::NOBODY, 0, false, None);
             for round in 0.. {
                 if self.waiting.is_empty() {
                     break;
@@ -538,6 +630,10 @@ impl World {
         let active = self.held.iter().filter(|held| held.active).count();
         assert_eq!(active, size as usize, "the pool has its full size");
     }
+}
+
+fn near(held: Held) -> Near {
+    Near { worker: WorkerId(held.worker), settings: held.settings }
 }
 
 proptest! {

@@ -11,7 +11,7 @@ fn waiting_client_is_expired_after_its_wait_limit() {
     assert!(bench.pool.next_tick() <= deadline);
     bench.now = deadline;
     let due = bench.pool.tick(bench.now);
-    assert_eq!(due.expired, [Expired { client: 'a', waited: Duration::from_secs(120) }]);
+    assert_eq!(due.expired, [Expired { client: 'a', waited: Duration::from_secs(120), pinned: false }]);
     assert_eq!(bench.pool.waiting(), 1);
 }
 

@@ -123,11 +123,7 @@ impl Control {
             After::Handover { client, grant, waited } => {
                 drop(pool);
                 let _moored = moored.berth.hand_to(Holder::Pool);
-                if client.grant(Granted {
-                    server: grant.server,
-                    check: false,
-                    waited_us: waited.as_micros() as u64,
-                }) {
+                if client.grant(Granted::after(grant, waited)) {
                     self.shared.run(client);
                 }
             }
