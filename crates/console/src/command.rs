@@ -89,6 +89,7 @@ pub enum Show {
     Mem,
     PeerPools,
     Peers,
+    Pins,
     Pools,
     Servers,
     Sockets,
@@ -103,7 +104,7 @@ pub enum Show {
 
 impl Show {
     /// Every table.
-    pub const ALL: [Show; 20] = [
+    pub const ALL: [Show; 21] = [
         Show::ActiveSockets,
         Show::Clients,
         Show::Config,
@@ -114,6 +115,7 @@ impl Show {
         Show::Mem,
         Show::PeerPools,
         Show::Peers,
+        Show::Pins,
         Show::Pools,
         Show::Servers,
         Show::Sockets,
@@ -140,6 +142,7 @@ impl Show {
             Show::Mem => "mem",
             Show::PeerPools => "peer_pools",
             Show::Peers => "peers",
+            Show::Pins => "pins",
             Show::Pools => "pools",
             Show::Servers => "servers",
             Show::Sockets => "sockets",
@@ -221,6 +224,7 @@ impl Command {
                 | Show::Mem
                 | Show::PeerPools
                 | Show::Peers
+                | Show::Pins
                 | Show::Pools
                 | Show::Servers
                 | Show::Sockets

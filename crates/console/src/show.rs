@@ -10,6 +10,7 @@ mod mem;
 mod parameter;
 mod peer_pools;
 mod peers;
+mod pins;
 mod pools;
 mod sockets;
 mod state;
@@ -29,7 +30,8 @@ pub(crate) use parameter::{ONE, one, parameter, parameter_columns};
 pub fn columns(show: Show) -> &'static [Column] {
     match show {
         Show::ActiveSockets | Show::Sockets => sockets::WITH_BUFFERS,
-        Show::Clients | Show::Servers => sockets::COLUMNS,
+        Show::Clients => sockets::CLIENT_COLUMNS,
+        Show::Servers => sockets::SERVER_COLUMNS,
         Show::Config => config::COLUMNS,
         Show::Databases => databases::COLUMNS,
         Show::DnsHosts => dns_hosts::COLUMNS,
@@ -38,6 +40,7 @@ pub fn columns(show: Show) -> &'static [Column] {
         Show::Mem => mem::COLUMNS,
         Show::PeerPools => peer_pools::COLUMNS,
         Show::Peers => peers::COLUMNS,
+        Show::Pins => pins::COLUMNS,
         Show::Pools => pools::COLUMNS,
         Show::State => state::COLUMNS,
         Show::Stats => stats::COLUMNS,
@@ -62,6 +65,7 @@ pub fn table(show: Show, snapshot: &Snapshot) -> Table {
         Show::Mem => mem::rows(&snapshot.mem),
         Show::PeerPools => peer_pools::rows(&snapshot.peer_pools),
         Show::Peers => peers::rows(&snapshot.peers),
+        Show::Pins => pins::rows(&snapshot.pins),
         Show::Pools => pools::rows(&snapshot.pools),
         Show::Servers => sockets::servers(&snapshot.servers),
         Show::Sockets => sockets::all(&snapshot.clients, &snapshot.servers),

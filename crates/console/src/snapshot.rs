@@ -14,6 +14,8 @@ pub struct Snapshot {
     pub clients: Vec<ClientRow>,
     /// Servers, those in login included.
     pub servers: Vec<ServerRow>,
+    /// Why clients keep their servers.
+    pub pins: Vec<PinRow>,
     /// Pools, the console's own included.
     pub pools: Vec<PoolRow>,
     /// Pools of cancel requests that go to peers.
@@ -51,6 +53,38 @@ pub struct ClientRow {
     pub state: ClientState,
     /// Its connection.
     pub socket: Socket,
+    /// Whether it keeps its server for its session state.
+    pub pinned: Option<Pinned>,
+}
+
+/// Since when and why a client keeps its server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// As local time.
+    pub since: String,
+    /// In words; several between commas.
+    pub reason: String,
+}
+
+/// How many clients keep their server for one reason.
+#[derive(Clone, Debug)]
+pub struct PinRow {
+    /// The database entry.
+    pub database: String,
+    /// The name the clients logged in with.
+    pub user: String,
+    /// The clients' name for themselves.
+    pub application_name: String,
+    /// In words.
+    pub reason: String,
+    /// What the statements that made the state begin with.
+    pub statement: String,
+    /// Clients that keep one now.
+    pub current: u64,
+    /// How often one did.
+    pub total: u64,
+    /// What to do instead.
+    pub hint: String,
 }
 
 /// A server and what it is doing.
@@ -60,6 +94,8 @@ pub struct ServerRow {
     pub state: ServerState,
     /// Its connection.
     pub socket: Socket,
+    /// Its client keeps it for its session state.
+    pub is_pinned: bool,
 }
 
 /// The list that a client is in. An active client without a server is shown as idle.
@@ -189,6 +225,8 @@ pub struct PoolRow {
     pub pool_mode: PoolMode,
     /// The word of the setting, if the entry has several hosts.
     pub load_balance_hosts: Option<&'static str>,
+    /// Servers that clients keep for their session state.
+    pub servers_pinned: u64,
 }
 
 /// A pool of cancel requests to one peer.

@@ -11,9 +11,10 @@ use hub::{CancelKey, Entered, Work};
 use link::Policy;
 use model::{Moment, Parameters, PoolId, Refusal, ServerId, Statements, WorkerId};
 use parking_lot::{Mutex, RwLock};
-use pool::{Opens, Slot};
+use pool::{Handover, Opens, Slot};
 use server::Server;
 use settings::{Settings, SslMode};
+use stats::PinCounts;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::alike::Alike;
@@ -25,7 +26,7 @@ use crate::entry::{Entry, Place, link_policy};
 use crate::home::{Cell, ClientRef, Home, ServerRef};
 use crate::moored::Moored;
 use crate::random;
-use crate::session::{ClientFacts, Letter, Session};
+use crate::session::{ClientFacts, Granted, Letter, Session};
 use crate::socket::Stream;
 use crate::sockopt::TcpOptions;
 use crate::tls::{ClientTls, Reloadable, ServerTls};
@@ -52,6 +53,8 @@ pub struct Shared {
     pub cancels: AtomicUsize,
     /// Servers that somebody looks after, or did until a moment ago.
     pub kept: Mutex<Vec<Arc<Moored>>>,
+    /// Why clients keep their servers.
+    pub pins: Mutex<PinCounts>,
     /// An accept() failed for want of descriptors and is to be tried again.
     pub accept_again: AtomicBool,
     settings: RwLock<Arc<Settings>>,
@@ -91,6 +94,7 @@ impl Shared {
             server_tls: Reloadable::new(server_tls),
             cancels: AtomicUsize::new(0),
             kept: Mutex::default(),
+            pins: Mutex::default(),
             accept_again: AtomicBool::new(false),
             settings: RwLock::new(settings),
             facts: Alike::default(),
@@ -435,6 +439,11 @@ impl Shared {
         }
         for (cell, opens) in work.open {
             self.open_servers(&self.home(&cell), opens);
+        }
+        for Handover { client, grant, waited } in work.handovers {
+            if client.grant(Granted::after(grant, waited)) {
+                self.run(client);
+            }
         }
     }
 

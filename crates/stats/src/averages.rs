@@ -32,6 +32,8 @@ pub struct Averages {
     pub binds_per_s: u64,
     /// Logins a second.
     pub client_logins_per_s: u64,
+    /// Times a second that a client began to keep its server.
+    pub pins_per_s: u64,
 }
 
 impl Averages {
@@ -60,6 +62,7 @@ impl Averages {
             server_parses_per_s: per_s(added.server_parse_count),
             binds_per_s: per_s(added.bind_count),
             client_logins_per_s: per_s(added.client_login_count),
+            pins_per_s: per_s(added.pin_count),
         }
     }
 
@@ -78,6 +81,7 @@ impl Averages {
             self.server_parses_per_s,
             self.binds_per_s,
             self.client_logins_per_s,
+            self.pins_per_s,
         ]
     }
 }

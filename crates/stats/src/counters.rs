@@ -61,6 +61,8 @@ counters! {
     bind_count, add_bind_count;
     /// Clients that logged in.
     client_login_count, add_client_login_count;
+    /// Times that a client began to keep its server for its session state.
+    pin_count, add_pin_count;
 }
 
 #[inline]

@@ -8,6 +8,7 @@
 mod averages;
 mod counters;
 mod history;
+mod pins;
 mod totals;
 
 #[cfg(test)]
@@ -16,4 +17,5 @@ mod tests;
 pub use averages::Averages;
 pub use counters::Counters;
 pub use history::History;
+pub use pins::{Counted, PinCount, PinCounts, PinKind, ROWS_MAX};
 pub use totals::{COUNTERS, Totals};

@@ -24,6 +24,7 @@ fn each_counter_has_its_own_place_in_the_totals() {
         Counters::add_server_parse_count,
         Counters::add_bind_count,
         Counters::add_client_login_count,
+        Counters::add_pin_count,
     ];
     for (place, add) in adders.iter().enumerate() {
         for _ in 0..=place {
@@ -63,9 +64,10 @@ fn counts_are_averaged_per_second_and_times_per_event() {
         server_parse_count: 10,
         bind_count: 50,
         client_login_count: 9,
+        pin_count: 40,
     };
     let averages = Averages::between(&earlier, &later, second(10));
-    assert_eq!(averages.values(), [2, 10, 40, 500, 1500, 10_000, 5, 3, 3, 1, 5, 0]);
+    assert_eq!(averages.values(), [2, 10, 40, 500, 1500, 10_000, 5, 3, 3, 1, 5, 0, 4]);
 }
 
 #[test]
@@ -117,6 +119,7 @@ fn log_line_has_the_words_that_tools_match() {
         server_parses_per_s: 4,
         binds_per_s: 5,
         client_logins_per_s: 6,
+        pins_per_s: 99,
         received_bytes_per_s: 7,
         sent_bytes_per_s: 8,
         xact_time_us: 9,

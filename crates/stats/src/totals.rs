@@ -4,7 +4,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
 /// How many counters there are.
-pub const COUNTERS: usize = 12;
+pub const COUNTERS: usize = 13;
 
 macro_rules! totals {
     ($($(#[$doc:meta])* $field:ident,)*) => {
@@ -61,6 +61,8 @@ totals! {
     bind_count,
     /// Logins of clients.
     client_login_count,
+    /// Times that a client began to keep its server for its session state.
+    pin_count,
 }
 
 impl AddAssign for Totals {

@@ -23,6 +23,7 @@ pub(super) const COLUMNS: &[Column] = &[
     int4_column("maxwait_us"),
     text_column("pool_mode"),
     text_column("load_balance_hosts"),
+    int4_column("sv_pinned"),
 ];
 
 pub(super) fn rows(pools: &[PoolRow]) -> Vec<Vec<Cell>> {
@@ -51,5 +52,6 @@ fn row(pool: &PoolRow) -> Vec<Cell> {
         wait_max_us,
         text(pool.pool_mode.name()),
         pool.load_balance_hosts.map(str::to_owned),
+        int4(pool.servers_pinned),
     ]
 }

@@ -5,8 +5,25 @@ use model::{Cell, Column};
 use super::cell::{flag, int4, int4_column, seconds_and_us, text, text_column};
 use crate::snapshot::{Buffers, ClientRow, ClientState, Replication, ServerRow, ServerState, Socket};
 
-/// The columns of clients and servers: the first of the columns with buffers.
-pub(super) const COLUMNS: &[Column] = WITH_BUFFERS.split_at(21).0;
+/// How many columns all tables here begin with, which are those that tools know.
+const SHARED: usize = 21;
+
+pub(super) const CLIENT_COLUMNS: &[Column] =
+    &followed_by::<{ SHARED + 2 }>(&[text_column("pinned_since"), text_column("pin_reason")]);
+
+pub(super) const SERVER_COLUMNS: &[Column] = &followed_by::<{ SHARED + 1 }>(&[int4_column("pinned")]);
+
+/// The shared columns and then `ours`.
+const fn followed_by<const ALL: usize>(ours: &[Column]) -> [Column; ALL] {
+    assert!(ALL == SHARED + ours.len());
+    let mut columns = [WITH_BUFFERS[0]; ALL];
+    let mut at = 1;
+    while at < ALL {
+        columns[at] = if at < SHARED { WITH_BUFFERS[at] } else { ours[at - SHARED] };
+        at += 1;
+    }
+    columns
+}
 
 pub(super) const WITH_BUFFERS: &[Column] = &[
     text_column("type"),
@@ -50,7 +67,11 @@ pub(super) fn clients(clients: &[ClientRow]) -> Vec<Vec<Cell>> {
             ClientState::Waiting => "waiting",
             ClientState::WaitingCancelRequest => "waiting_cancel_req",
         };
-        Some(row("C", state, &client.socket))
+        let mut row = row("C", state, &client.socket);
+        let pinned = client.pinned.as_ref();
+        row.push(pinned.map(|pinned| pinned.since.clone()));
+        row.push(pinned.map(|pinned| pinned.reason.clone()));
+        Some(row)
     };
     clients.iter().filter_map(row).collect()
 }
@@ -68,7 +89,9 @@ pub(super) fn servers(servers: &[ServerRow]) -> Vec<Vec<Cell>> {
             ServerState::Tested => "tested",
             ServerState::Used => "used",
         };
-        row("S", state, &server.socket)
+        let mut row = row("S", state, &server.socket);
+        row.push(flag(server.is_pinned));
+        row
     };
     servers.iter().map(row).collect()
 }

@@ -31,6 +31,8 @@ pub(super) const COLUMNS: &[Column] = &[
     numeric_column("avg_server_parse_count"),
     numeric_column("avg_bind_count"),
     numeric_column("avg_client_login_count"),
+    numeric_column("total_pin_count"),
+    numeric_column("avg_pin_count"),
 ];
 
 pub(super) const TOTALS_COLUMNS: &[Column] = &[
@@ -47,6 +49,7 @@ pub(super) const TOTALS_COLUMNS: &[Column] = &[
     numeric_column("server_parse_count"),
     numeric_column("bind_count"),
     numeric_column("client_login_count"),
+    numeric_column("pin_count"),
 ];
 
 pub(super) const AVERAGES_COLUMNS: &[Column] = &[
@@ -63,10 +66,15 @@ pub(super) const AVERAGES_COLUMNS: &[Column] = &[
     numeric_column("avg_server_parse_count"),
     numeric_column("avg_bind_count"),
     numeric_column("avg_client_login_count"),
+    numeric_column("avg_pin_count"),
 ];
 
 pub(super) fn rows(databases: &[StatsRow]) -> Vec<Vec<Cell>> {
-    rows_of(databases, |row| row.totals.values().into_iter().chain(row.averages.values()).collect())
+    rows_of(databases, |row| {
+        // Ours stand behind all those that tools know.
+        let ([totals @ .., pins], [averages @ .., pins_per_s]) = (row.totals.values(), row.averages.values());
+        totals.into_iter().chain(averages).chain([pins, pins_per_s]).collect()
+    })
 }
 
 pub(super) fn totals(databases: &[StatsRow]) -> Vec<Vec<Cell>> {

@@ -29,4 +29,5 @@ const NAMES: [&str; COUNTERS] = [
     "ps_server_parse_count",
     "ps_bind_count",
     "client_login_count",
+    "pin_count",
 ];

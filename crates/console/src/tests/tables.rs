@@ -7,8 +7,8 @@ use stats::{Averages, Totals};
 
 use crate::{
     Buffers, ClientRow, ClientState, ConfigRow, DatabaseRow, DnsHostRow, DnsZoneRow, ListCounts, MemRow,
-    PeerPoolRow, PeerRow, PoolRow, Replication, ServerRow, ServerState, Show, Snapshot, Socket, State,
-    StatsRow, UserRow, show,
+    PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState, Show, Snapshot,
+    Socket, State, StatsRow, UserRow, show,
 };
 
 /// PgBouncer's columns: each a name and the letter of its type. t is text, i int4, q int8, N numeric.
@@ -33,15 +33,19 @@ const SOCKET: &str = "type t, user t, database t, replication t, state t, addr t
 #[test]
 fn columns_are_those_that_tools_read() {
     let buffers = "recv_pos i, pkt_pos i, pkt_remain i, send_pos i, send_remain i, pkt_avail i, send_avail i";
-    check_columns(Show::Clients, SOCKET);
-    check_columns(Show::Servers, SOCKET);
+    check_columns(Show::Clients, &format!("{SOCKET}, pinned_since t, pin_reason t"));
+    check_columns(Show::Servers, &format!("{SOCKET}, pinned i"));
     check_columns(Show::Sockets, &format!("{SOCKET}, {buffers}"));
     check_columns(Show::ActiveSockets, &format!("{SOCKET}, {buffers}"));
     check_columns(
         Show::Pools,
         "database t, user t, cl_active i, cl_waiting i, cl_active_cancel_req i, cl_waiting_cancel_req i, \
          sv_active i, sv_active_cancel i, sv_being_canceled i, sv_idle i, sv_used i, sv_tested i, \
-         sv_login i, maxwait i, maxwait_us i, pool_mode t, load_balance_hosts t",
+         sv_login i, maxwait i, maxwait_us i, pool_mode t, load_balance_hosts t, sv_pinned i",
+    );
+    check_columns(
+        Show::Pins,
+        "database t, user t, application_name t, reason t, statement t, current i, total N, hint t",
     );
     check_columns(
         Show::PeerPools,
@@ -78,19 +82,20 @@ fn statistics_have_the_columns_that_tools_read() {
          total_client_parse_count N, total_server_parse_count N, total_bind_count N, \
          total_client_login_count N, avg_server_assignment_count N, avg_xact_count N, avg_query_count N, \
          avg_recv N, avg_sent N, avg_xact_time N, avg_query_time N, avg_wait_time N, \
-         avg_client_parse_count N, avg_server_parse_count N, avg_bind_count N, avg_client_login_count N",
+         avg_client_parse_count N, avg_server_parse_count N, avg_bind_count N, avg_client_login_count N, \
+         total_pin_count N, avg_pin_count N",
     );
     check_columns(
         Show::StatsTotals,
         "database t, server_assignment_count N, xact_count N, query_count N, bytes_received N, bytes_sent N, \
          xact_time N, query_time N, wait_time N, client_parse_count N, server_parse_count N, bind_count N, \
-         client_login_count N",
+         client_login_count N, pin_count N",
     );
     check_columns(
         Show::StatsAverages,
         "database t, server_assignment_count N, xact_count N, query_count N, bytes_received N, bytes_sent N, \
          xact_time N, query_time N, wait_time N, avg_client_parse_count N, avg_server_parse_count N, \
-         avg_bind_count N, avg_client_login_count N",
+         avg_bind_count N, avg_client_login_count N, avg_pin_count N",
     );
 }
 
@@ -113,8 +118,8 @@ fn socket(id: u64, link: Option<u64>) -> Socket {
 }
 
 fn snapshot() -> Snapshot {
-    let client = |state, id, link| ClientRow { state, socket: socket(id, link) };
-    let server = |state, id, link| ServerRow { state, socket: socket(id, link) };
+    let client = |state, id, link| ClientRow { state, socket: socket(id, link), pinned: None };
+    let server = |state, id, link| ServerRow { state, socket: socket(id, link), is_pinned: false };
     Snapshot {
         clients: vec![
             client(ClientState::Active, 31, Some(7)),
@@ -161,13 +166,13 @@ fn client_row_in_full() {
     assert_eq!(
         rows(Show::Clients, &snapshot())[0],
         "C|u|d|none|active|127.0.0.1|40000|127.0.0.1|6432|2026-01-02 03:04:05 UTC|2026-01-02 03:04:06 UTC|\
-         2|3|0|0x1f|0x7|0|||4|31"
+         2|3|0|0x1f|0x7|0|||4|31|-|-"
     );
 }
 
 #[test]
 fn server_row_in_full() {
-    let mut server = ServerRow { state: ServerState::Tested, socket: socket(7, None) };
+    let mut server = ServerRow { state: ServerState::Tested, socket: socket(7, None), is_pinned: true };
     server.socket.user = None;
     server.socket.database = None;
     server.socket.replication = Replication::Physical;
@@ -179,7 +184,7 @@ fn server_row_in_full() {
     assert_eq!(
         rows(Show::Servers, &snapshot)[0],
         "S|(nouser)|(nodb)|physical|tested|127.0.0.1|40000|127.0.0.1|6432|2026-01-02 03:04:05 UTC|\
-         2026-01-02 03:04:06 UTC|2|3|1|0x7||4321|TLSv1.3|app|4|7"
+         2026-01-02 03:04:06 UTC|2|3|1|0x7||4321|TLSv1.3|app|4|7|1"
     );
 }
 
@@ -262,17 +267,49 @@ fn pools_are_sorted_by_database_and_user() {
         wait_max: Duration::from_micros(12_000_013),
         pool_mode: PoolMode::Transaction,
         load_balance_hosts,
+        servers_pinned: 14,
     };
     let pools = vec![pool("b", "a", None), pool("a", "z", Some("round-robin")), pool("a", "b", None)];
     check(
         Show::Pools,
         Snapshot { pools, ..Snapshot::default() },
         &[
-            "a|b|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-",
-            "a|z|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|round-robin",
-            "b|a|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-",
+            "a|b|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-|14",
+            "a|z|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|round-robin|14",
+            "b|a|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-|14",
         ],
     );
+}
+
+#[test]
+fn pins_of_most_clients_come_first() {
+    let pin = |user: &str, current, total| PinRow {
+        database: "d".to_owned(),
+        user: user.to_owned(),
+        application_name: "app".to_owned(),
+        reason: "LISTEN".to_owned(),
+        statement: "LISTEN".to_owned(),
+        current,
+        total,
+        hint: "do not".to_owned(),
+    };
+    check(
+        Show::Pins,
+        Snapshot { pins: vec![pin("a", 1, 9), pin("b", 2, 2), pin("c", 1, 10)], ..Snapshot::default() },
+        &[
+            "d|b|app|LISTEN|LISTEN|2|2|do not",
+            "d|c|app|LISTEN|LISTEN|1|10|do not",
+            "d|a|app|LISTEN|LISTEN|1|9|do not",
+        ],
+    );
+}
+
+#[test]
+fn client_that_keeps_its_server_shows_since_when_and_why() {
+    let pinned = Pinned { since: "today".to_owned(), reason: "temporary object".to_owned() };
+    let client = ClientRow { state: ClientState::Active, socket: socket(1, None), pinned: Some(pinned) };
+    let snapshot = Snapshot { clients: vec![client], ..Snapshot::default() };
+    assert!(rows(Show::Clients, &snapshot)[0].ends_with("|today|temporary object"));
 }
 
 #[test]
@@ -356,18 +393,28 @@ fn lists_are_fourteen() {
 fn statistics_are_sorted_by_database() {
     let row = |database: &str| StatsRow {
         database: database.to_owned(),
-        totals: Totals { server_assignment_count: 1, client_login_count: u64::MAX, ..Totals::default() },
-        averages: Averages { server_assignments_per_s: 2, client_logins_per_s: 3, ..Averages::default() },
+        totals: Totals {
+            server_assignment_count: 1,
+            client_login_count: u64::MAX,
+            pin_count: 7,
+            ..Totals::default()
+        },
+        averages: Averages {
+            server_assignments_per_s: 2,
+            client_logins_per_s: 3,
+            pins_per_s: 4,
+            ..Averages::default()
+        },
     };
     let snapshot = Snapshot { stats: vec![row("b"), row("a")], ..Snapshot::default() };
     let totals = "1|0|0|0|0|0|0|0|0|0|0|18446744073709551615";
     let averages = "2|0|0|0|0|0|0|0|0|0|0|3";
     assert_eq!(
         rows(Show::Stats, &snapshot),
-        [format!("a|{totals}|{averages}"), format!("b|{totals}|{averages}")]
+        [format!("a|{totals}|{averages}|7|4"), format!("b|{totals}|{averages}|7|4")]
     );
-    assert_eq!(rows(Show::StatsTotals, &snapshot), [format!("a|{totals}"), format!("b|{totals}")]);
-    assert_eq!(rows(Show::StatsAverages, &snapshot), [format!("a|{averages}"), format!("b|{averages}")]);
+    assert_eq!(rows(Show::StatsTotals, &snapshot), [format!("a|{totals}|7"), format!("b|{totals}|7")]);
+    assert_eq!(rows(Show::StatsAverages, &snapshot), [format!("a|{averages}|4"), format!("b|{averages}|4")]);
 }
 
 #[test]
@@ -389,12 +436,13 @@ fn totals_are_a_line_each() {
         "ps_server_parse_count",
         "ps_bind_count",
         "client_login_count",
+        "pin_count",
     ];
     let expected: Vec<String> =
         ["total", "avg"].iter().flat_map(|kind| counted.map(|name| format!("{kind}_{name}"))).collect();
     assert_eq!(names, expected);
     assert_eq!(rows[3], "total_client_bytes|5");
-    assert_eq!(rows[22], "avg_ps_bind_count|6");
+    assert_eq!(rows[23], "avg_ps_bind_count|6");
 }
 
 #[test]

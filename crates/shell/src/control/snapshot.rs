@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use console::{
-    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, PoolRow, Replication, ServerRow,
-    ServerState, Show, Snapshot, Socket, State, StatsRow,
+    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, PinRow, PoolRow, Replication,
+    ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -106,6 +106,7 @@ impl Control {
                 snapshot.databases = self.shared.hub.lock().database_rows();
                 snapshot.databases.push(self.console_database());
             }
+            Show::Pins => snapshot.pins = self.pins(),
             Show::Users => snapshot.users = self.shared.hub.lock().user_rows(),
             Show::Config => snapshot.config = self.config(),
             Show::Lists => snapshot.lists = self.lists(now),
@@ -145,7 +146,7 @@ impl Control {
                 }
             }
         }
-        Some(ClientRow { state, socket })
+        Some(ClientRow { state, socket, pinned: None })
     }
 
     fn client_socket(&self, now: Moment, session: &Session, core: &Core) -> Socket {
@@ -179,6 +180,21 @@ impl Control {
             tls: who.map(|who| who.tls.clone()).unwrap_or_default(),
             ..Socket::default()
         }
+    }
+
+    fn pins(&self) -> Vec<PinRow> {
+        let counts = self.shared.pins.lock();
+        let rows = counts.rows().iter().map(|row| PinRow {
+            database: row.kind.database.clone(),
+            user: row.kind.user.clone(),
+            application_name: row.kind.application_name.clone(),
+            reason: row.kind.reason.to_owned(),
+            statement: row.kind.statement.clone(),
+            current: row.current,
+            total: row.total,
+            hint: row.kind.hint.to_owned(),
+        });
+        rows.collect()
     }
 
     fn servers(&self, now: Moment) -> Vec<ServerRow> {
@@ -237,7 +253,8 @@ impl Control {
             prepared_statements: prepared,
             ..Socket::default()
         };
-        ServerRow { state, socket }
+        let is_pinned = moored.home.pool().is_pinned(moored.slot);
+        ServerRow { state, socket, is_pinned }
     }
 
     fn console_clients(&self) -> u64 {
@@ -263,6 +280,7 @@ impl Control {
             wait_max: Duration::ZERO,
             pool_mode: PoolMode::Statement,
             load_balance_hosts: None,
+            servers_pinned: 0,
         }
     }
 
