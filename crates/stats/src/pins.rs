@@ -52,7 +52,8 @@ impl PinCounts {
     /// A client begins to keep its server.
     pub fn begin(&mut self, mut kind: PinKind) -> Counted {
         for name in [&mut kind.database, &mut kind.user, &mut kind.application_name, &mut kind.statement] {
-            name.truncate(name.floor_char_boundary(NAME_BYTES_MAX));
+            let cut = (0..=NAME_BYTES_MAX).rev().find(|at| name.is_char_boundary(*at));
+            name.truncate(if name.len() > NAME_BYTES_MAX { cut.unwrap_or(0) } else { name.len() });
         }
         let at = match self.by_kind.get(&kind) {
             Some(&at) => at,
