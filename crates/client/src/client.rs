@@ -28,6 +28,31 @@ pub struct Unnamed {
     pub rest: Box<[u8]>,
 }
 
+/// What the text of a statement means to the server's lexer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// `standard_conforming_strings`.
+    pub standard_conforming_strings: bool,
+    /// False where a byte of ASCII may be the end of another character (`client_encoding`).
+    pub is_ascii_safe: bool,
+}
+
+impl Dialect {
+    fn of(parameters: &Parameters) -> Dialect {
+        Dialect {
+            standard_conforming_strings: parameters.value(b"standard_conforming_strings") != Some(b"off"),
+            is_ascii_safe: parameters
+                .value(b"client_encoding")
+                .is_none_or(sql::state::encoding_is_ascii_safe),
+        }
+    }
+
+    /// Whether texts mean what they mean to nearly every client.
+    pub fn is_usual(self) -> bool {
+        self.standard_conforming_strings && self.is_ascii_safe
+    }
+}
+
 /// The state of one client.
 #[derive(Debug)]
 pub struct Client {
@@ -35,6 +60,10 @@ pub struct Client {
     pub id: ClientId,
     /// The settings it relies on.
     pub parameters: Arc<Parameters>,
+    /// Those that it logged in with: what a RESET goes back to.
+    pub login: Arc<Parameters>,
+    /// How its statements are to be read.
+    pub dialect: Dialect,
     /// Bytes of the message it is sending that are still to come.
     pub sending: u64,
     /// What becomes of them.
@@ -54,6 +83,8 @@ impl Client {
     pub fn new(id: ClientId, parameters: Arc<Parameters>) -> Client {
         Client {
             id,
+            login: Arc::clone(&parameters),
+            dialect: Dialect::of(&parameters),
             parameters,
             sending: 0,
             rest: Rest::Forward,
@@ -138,6 +169,20 @@ impl Client {
     pub fn set_parameter(&mut self, name: &[u8], value: &[u8]) {
         if self.parameters.value(name) != Some(value) {
             Arc::make_mut(&mut self.parameters).set(name, value, true);
+            self.dialect = Dialect::of(&self.parameters);
         }
+    }
+
+    /// What its settings make of a statement's text: where names are looked up, and as whom. Empty if that is as
+    /// for everybody in its pool.
+    pub fn meaning(&self) -> Vec<u8> {
+        let mut meaning = Vec::new();
+        for name in [&b"search_path"[..], b"role"] {
+            if let Some(value) = self.parameters.value(name) {
+                meaning.extend_from_slice(name);
+                meaning.extend_from_slice(value);
+            }
+        }
+        meaning
     }
 }

@@ -13,10 +13,12 @@ use wire::Header;
 use wire::client::{Target, tag};
 
 use crate::link::Link;
+use crate::noted::Noted;
 use crate::out::Out;
 use crate::policy::Policy;
 use crate::prepared::Found;
 use crate::progress::{Progress, Then};
+use crate::state::State;
 
 /// Messages up to this size, in bytes, are forwarded only when whole.
 const WHOLE_BYTES_MAX: u64 = 16 << 10;
@@ -55,6 +57,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) server: &'a mut Server,
     pub(crate) policy: &'a Policy,
     pub(crate) statements: &'a Statements,
+    pub(crate) state: &'a mut Option<Box<State>>,
     pub(crate) out: &'a mut Out,
 }
 
@@ -69,6 +72,7 @@ impl Link {
             server,
             policy: &self.policy,
             statements: &self.statements,
+            state: &mut self.state,
             out,
         };
         let progress = pair.run(input);
@@ -159,12 +163,13 @@ impl Pair<'_> {
             tag::PARSE => return self.parse(message),
             tag::BIND => return self.bind(message),
             tag::DESCRIBE | tag::CLOSE => return self.target(message),
+            tag::EXECUTE if self.state.is_some() => return self.execute(message),
             tag::EXECUTE => self.pass(message, Some(Owed::Execute)),
             tag::SYNC => self.pass(message, Some(Owed::Sync)),
             tag::FLUSH => self.pass(message, None),
             tag::FUNCTION_CALL => {
                 self.server.soiled = true;
-                self.pass(message, Some(Owed::FunctionCall));
+                return self.call(message);
             }
             tag::COPY_DATA | tag::COPY_DONE | tag::COPY_FAIL => {
                 // Outside a COPY the server would ignore these: so a late one needs no server at all.
@@ -203,6 +208,13 @@ impl Pair<'_> {
         }
         let mut entry = Entry::client(Owed::Query);
         entry.marks.spoils = spoils;
+        if self.policy.scans() {
+            match self.note_query(message) {
+                Noted::Nothing => {}
+                Noted::Deeds => entry.marks.state = true,
+                Noted::Refused => return self.refuse_query(message, entry),
+            }
+        }
         self.server.ledger.push(entry);
         self.forward(message, 0);
         Step::Done

@@ -15,6 +15,7 @@ use crate::link::Link;
 use crate::out::{Out, Tally};
 use crate::progress::{Progress, Then};
 use crate::stale;
+use crate::state::{State, Told};
 
 /// Bodies that must be read are not waited for beyond this size, in bytes. Of a longer error that much is
 /// read: its severity and code come first.
@@ -66,9 +67,9 @@ impl Link {
         let Some(server) = self.server.as_deref_mut() else {
             return Progress { consumed: input.len(), then: Then::Wait };
         };
-        let mut ear = Ear::new(server, Some(&mut self.client), out);
+        let mut ear = Ear::new(server, Some(&mut self.client), Some(&mut self.state), out);
         let (consumed, is_sound) = ear.run(input);
-        let Ear { told, became_ready, left_doubts, .. } = ear;
+        let Ear { told, became_ready, heard_ready, left_doubts, .. } = ear;
         if std::mem::take(&mut server.renews) {
             self.statements.renew();
         }
@@ -79,7 +80,10 @@ impl Link {
             self.resolve_doubt(out);
         }
         if became_ready {
-            self.after_ready(now, &mut out.tally);
+            self.after_ready(now, heard_ready, &mut out.tally);
+            if self.state.is_some() {
+                self.heed_state(now, out);
+            }
             if self.policy.mode == PoolMode::Statement && self.is_in_transaction() {
                 let refusal = Box::new(Refusal::TransactionInStatementMode);
                 return Progress { consumed, then: Then::Close(Some(refusal)) };
@@ -105,7 +109,7 @@ impl Link {
     }
 
     /// A ReadyForQuery has come: the preparation is over, or a query, or a transaction.
-    fn after_ready(&mut self, now: Moment, tally: &mut Tally) {
+    fn after_ready(&mut self, now: Moment, heard_ready: bool, tally: &mut Tally) {
         let Some(server) = &mut self.server else { return };
         self.quiet_since = now;
         if !server.ledger.is_empty() {
@@ -115,6 +119,9 @@ impl Link {
             if *server.parameters == *self.client.parameters {
                 server.parameters = Arc::clone(&self.client.parameters);
             }
+            return;
+        }
+        if !heard_ready {
             return;
         }
         if self.query_since != Moment::NEVER {
@@ -133,18 +140,39 @@ impl Link {
 pub(crate) struct Ear<'a> {
     pub(crate) server: &'a mut Server,
     pub(crate) client: Option<&'a mut Client>,
+    /// What the client's statements do to the session.
+    pub(crate) state: Option<&'a mut Option<Box<State>>>,
     pub(crate) out: &'a mut Out,
     /// The client has been sent an error that ends its session.
     pub(crate) told: bool,
     /// A ReadyForQuery was among the messages.
     pub(crate) became_ready: bool,
+    /// One that answers the client.
+    heard_ready: bool,
+    /// What the client is told behind the message that is being dealt with.
+    pub(crate) behind: Option<Box<Told>>,
     /// After that nothing was owed but Syncs that a COPY may have eaten, and no error followed.
     left_doubts: bool,
 }
 
 impl<'a> Ear<'a> {
-    pub(crate) fn new(server: &'a mut Server, client: Option<&'a mut Client>, out: &'a mut Out) -> Ear<'a> {
-        Ear { server, client, out, told: false, became_ready: false, left_doubts: false }
+    pub(crate) fn new(
+        server: &'a mut Server,
+        client: Option<&'a mut Client>,
+        state: Option<&'a mut Option<Box<State>>>,
+        out: &'a mut Out,
+    ) -> Ear<'a> {
+        Ear {
+            server,
+            client,
+            state,
+            out,
+            told: false,
+            became_ready: false,
+            heard_ready: false,
+            behind: None,
+            left_doubts: false,
+        }
     }
 
     /// Deals with all that is whole; says how many bytes that were and whether the server is still sound.
@@ -179,6 +207,9 @@ impl<'a> Ear<'a> {
             }
             self.server.receiving = total - end as u64;
             at += end;
+            if let Some(told) = self.behind.take() {
+                told.write(self.out);
+            }
             if self.server.broken.is_some() {
                 return (at, false);
             }
@@ -247,6 +278,13 @@ impl<'a> Ear<'a> {
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
                 Fate::Broken(Broken::Unexpected(header.tag))
             }
+            tag::DATA_ROW if self.server.ledger.front().is_some_and(|entry| entry.marks.census) => {
+                if !is_whole && header.body() <= READ_BYTES_MAX {
+                    return Fate::More;
+                }
+                self.counted(is_whole.then_some(body));
+                self.reply(header, body)
+            }
             _ => {
                 let awaited = self.awaited_description(header.tag);
                 if awaited.is_some() && !is_whole && header.body() <= READ_BYTES_MAX {
@@ -266,13 +304,18 @@ impl<'a> Ear<'a> {
     #[inline(always)]
     fn reply(&mut self, header: Header, body: &[u8]) -> Fate {
         self.drop_eaten_syncs();
+        let ends_statement = matches!(header.tag, tag::COMMAND_COMPLETE | tag::PORTAL_SUSPENDED);
+        let is_stateful = ends_statement && self.server.ledger.front().is_some_and(|entry| entry.marks.state);
         let reply = match self.server.ledger.on_reply(header.tag) {
             Ok(reply) => reply,
             Err(unexpected) => return Fate::Broken(Broken::Unexpected(unexpected.0)),
         };
         // Most commands are SELECT, INSERT and UPDATE, and change nothing that is known here.
         if header.tag == tag::COMMAND_COMPLETE && !matches!(body.first(), Some(b'S' | b'I' | b'U')) {
-            self.command(body, reply.swallow);
+            self.command(body, reply.swallow || is_stateful);
+        }
+        if is_stateful {
+            self.took_hold(body);
         }
         if let Some(entry) = reply.done {
             if entry.marks.refusal.is_some() {
@@ -299,15 +342,18 @@ impl<'a> Ear<'a> {
         {
             client.settle_name();
         }
+        if entry.marks.state {
+            self.finish_front();
+        }
         if let Some((id, is_parse)) = entry.change() {
             self.server.prepared.answered(id, is_parse);
         }
     }
 
-    fn command(&mut self, body: &[u8], is_ours: bool) {
+    fn command(&mut self, body: &[u8], is_known: bool) {
         match body {
-            // A preparation resets single parameters, and has entered that.
-            b"RESET\0" if is_ours && self.client.is_some() => {}
+            // A preparation resets single parameters, and has entered that; so does what is known of a statement.
+            b"RESET\0" if is_known && self.client.is_some() => {}
             b"RESET\0" => self.forget_unreported(),
             b"DISCARD ALL\0" => {
                 self.forget_unreported();
@@ -348,10 +394,15 @@ impl<'a> Ear<'a> {
         let Ok(status) = wire::server::ready_for_query(body) else {
             return Fate::Broken(Broken::Malformed(tag::READY_FOR_QUERY));
         };
+        let front = self.server.ledger.front().copied();
         match self.server.ledger.on_ready() {
             Ok(swallow) => {
                 self.server.status = status;
                 self.became_ready = true;
+                self.heard_ready |= !swallow;
+                if let (Some(Some(_)), Some(front)) = (&self.state, front) {
+                    self.session_is_ready(front);
+                }
                 if self.server.altering && status == TransactionStatus::Idle {
                     self.altered_for_all();
                 }
@@ -368,6 +419,11 @@ impl<'a> Ear<'a> {
         };
         self.server.set_parameter(name, value, true);
         let Some(client) = &mut self.client else { return Fate::Swallow };
+        if let Some(Some(state)) = &self.state
+            && state.is_restoring(name)
+        {
+            return Fate::Swallow;
+        }
         let is_news = client.parameters.value(name) != Some(value);
         client.set_parameter(name, value);
         if is_news { Fate::Forward } else { Fate::Swallow }
@@ -401,6 +457,11 @@ impl<'a> Ear<'a> {
             self.found_stale(front);
         }
         let misused = self.undo(front, &undone);
+        if let Some(Some(_)) = &self.state
+            && self.session_has_failed(front, &undone)
+        {
+            return Fate::Swallow;
+        }
         if front.swallow && front.owed == Owed::Query {
             // A check, a reset or a carried setting was refused: nothing may follow it on this server.
             self.server.broken = Some(Broken::OursFailed(code.into(), words.into()));
@@ -440,7 +501,10 @@ impl<'a> Ear<'a> {
         }
         client.undo_names(undone.iter().filter(|entry| entry.marks.client_name).count());
         let has_misused = |entry: &Entry| {
-            matches!(entry.marks.refusal, Some(Instead::DuplicateStatement | Instead::UnknownStatement))
+            matches!(
+                entry.marks.refusal,
+                Some(Instead::DuplicateStatement | Instead::UnknownStatement | Instead::State)
+            )
         };
         // The one at the front is told; those behind it are skipped and never told.
         let told = if has_misused(&front) { client.take_misused() } else { Box::default() };
@@ -460,6 +524,7 @@ impl<'a> Ear<'a> {
                 let refusal = Refusal::UnknownStatement(String::from_utf8_lossy(name).into_owned());
                 (refusal.sqlstate().to_owned(), refusal.to_string())
             }
+            Instead::State => crate::noted::refused(name),
             Instead::StatementTooLarge => {
                 let text = "prepared statement is larger than may be kept (prepared_statement_size_max)";
                 (wire::sqlstate::PROGRAM_LIMIT_EXCEEDED.to_owned(), text.to_owned())

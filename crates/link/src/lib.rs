@@ -6,13 +6,17 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod carry;
+mod census;
 mod from_client;
 mod from_server;
 mod link;
+mod noted;
 mod out;
 mod policy;
 mod prepared;
 mod stale;
+mod state;
 pub mod unpaired;
 mod waiting;
 
@@ -23,6 +27,7 @@ pub use link::{Granted, Link, Standing};
 pub use out::{Out, Side, Span, Tally};
 pub use policy::Policy;
 pub use progress::{Progress, Then};
+pub use state::pins::Pins;
 
 mod progress {
     use model::Refusal;

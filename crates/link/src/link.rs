@@ -14,6 +14,9 @@ use wire::server::TransactionStatus;
 
 use crate::out::Out;
 use crate::policy::Policy;
+use crate::state::State;
+use crate::state::levels::restored;
+use crate::state::pins::Pins;
 
 /// What a link makes of the server that it was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub struct Link {
     pub(crate) server: Option<Box<Server>>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) statements: Arc<Statements>,
+    /// What the client's statements did to its session, if they did anything.
+    pub(crate) state: Option<Box<State>>,
     /// Our own messages must be answered before the client's may follow.
     pub(crate) preparing: bool,
     /// The preparation sets what the client relies on.
@@ -63,6 +68,7 @@ impl Link {
             server: None,
             policy,
             statements,
+            state: None,
             preparing: false,
             carrying: false,
             unheard: false,
@@ -107,41 +113,6 @@ impl Link {
         if self.preparing { Granted::Preparing } else { Granted::Ready }
     }
 
-    /// Sets on the server what the client relies on, in one message, and resets what it does not know of.
-    /// False if there is nothing to do.
-    fn carry_parameters(&mut self, server: &mut Server, out: &mut Out) -> bool {
-        self.tell_fixed(server, out);
-        let difference = model::parameters::difference(&self.client.parameters, &server.parameters);
-        if difference.is_empty() {
-            return false;
-        }
-        let text = carry_query(&difference);
-        let mut parameters = (*server.parameters).clone();
-        for (name, value) in &difference.set {
-            parameters.set(name, value, false);
-        }
-        for name in &difference.reset {
-            parameters.remove(name);
-        }
-        server.owe_query();
-        out.to_server.make(|bytes| wire::encode::query(bytes, &text));
-        server.parameters = Arc::new(parameters);
-        true
-    }
-
-    /// What no session can set, the client is told as it is on this server.
-    fn tell_fixed(&mut self, server: &Server, out: &mut Out) {
-        for parameter in server.parameters.iter() {
-            if model::parameters::is_fixed(&parameter.name)
-                && self.client.parameters.value(&parameter.name) != Some(&parameter.value)
-            {
-                self.client.set_parameter(&parameter.name, &parameter.value);
-                let (name, value) = (&parameter.name, &parameter.value);
-                out.to_client.make(|bytes| wire::encode::parameter_status(bytes, name, value));
-            }
-        }
-    }
-
     /// Whether the preparation under way sets what the client relies on, and does not only check the server.
     pub fn has_carried(&self) -> bool {
         self.preparing && self.carrying
@@ -183,7 +154,13 @@ impl Link {
             && !self.policy.dedicated
             && !self.unheard
             && self.client.sending == 0
+            && self.state.as_ref().is_none_or(|state| state.is_free())
             && self.server.as_ref().is_some_and(|server| server.is_shareable())
+    }
+
+    /// Why the client keeps its server between transactions, if it does.
+    pub fn pins(&self) -> Option<&Pins> {
+        self.state.as_ref()?.held.pins()
     }
 
     /// Whether all that the client has asked is answered.
@@ -214,7 +191,11 @@ impl Link {
         self.quiet_since = now;
         self.query_since = Moment::NEVER;
         self.transaction_since = Moment::NEVER;
-        let server = self.server.take()?;
+        let mut server = self.server.take()?;
+        if let Some(state) = self.state.take() {
+            leave(&state, &mut server);
+            self.state = state.without_server();
+        }
         // Sides that agree share one set, so that the next comparison is one of pointers.
         if !Arc::ptr_eq(&self.client.parameters, &server.parameters)
             && *self.client.parameters == *server.parameters
@@ -224,6 +205,13 @@ impl Link {
         Some(server)
     }
 
+    /// Whether the client keeps a server that has nothing to do.
+    fn is_idly_pinned(&self) -> bool {
+        self.pins().is_some()
+            && self.query_since == Moment::NEVER
+            && self.server.as_ref().is_some_and(|server| server.is_shareable())
+    }
+
     /// The moment at which `on_timeout` has something to say, as things stand.
     #[inline]
     pub fn poll_timeout(&self) -> Moment {
@@ -231,6 +219,9 @@ impl Link {
         let Some(server) = &self.server else {
             return self.quiet_since.deadline(policy.client_idle_timeout);
         };
+        if self.is_idly_pinned() {
+            return self.quiet_since.deadline(policy.client_idle_timeout);
+        }
         let query = if self.query_since == Moment::NEVER {
             Moment::NEVER
         } else {
@@ -256,7 +247,9 @@ impl Link {
             return None;
         }
         let policy = &self.policy;
-        let Some(server) = &self.server else { return Some(Refusal::ClientIdleTimeout) };
+        let Some(server) = self.server.as_ref().filter(|_| !self.is_idly_pinned()) else {
+            return Some(Refusal::ClientIdleTimeout);
+        };
         if self.query_since != Moment::NEVER && self.query_since.deadline(policy.query_timeout) <= now {
             Some(Refusal::QueryTimeout)
         } else if server.ledger.is_empty()
@@ -269,36 +262,14 @@ impl Link {
     }
 }
 
-/// One simple query that sets and resets. `set_config` takes a value as `SHOW` gives it, where `SET` would
-/// quote a list such as search_path as one name; `E''` reads alike under either way to treat a backslash.
-fn carry_query(difference: &model::parameters::Difference<'_>) -> Vec<u8> {
-    let mut text = Vec::with_capacity(64);
-    for name in &difference.reset {
-        text.extend_from_slice(b"RESET ");
-        quote(&mut text, name, b'"');
-        text.push(b';');
+/// What the client has done to the session is for whoever cleans the server to know.
+#[cold]
+fn leave(state: &State, server: &mut Server) {
+    server.left = server.left.max(state.leaves());
+    if server.status != TransactionStatus::Idle
+        && let Some(before) = state.levels.before()
+    {
+        // Its transaction will be rolled back.
+        server.parameters = restored(&server.parameters, before);
     }
-    for (index, (name, value)) in difference.set.iter().enumerate() {
-        text.extend_from_slice(if index == 0 {
-            b"SELECT pg_catalog.set_config(E"
-        } else {
-            b",pg_catalog.set_config(E"
-        });
-        quote(&mut text, name, b'\'');
-        text.extend_from_slice(b",E");
-        quote(&mut text, value, b'\'');
-        text.extend_from_slice(b",false)");
-    }
-    text
-}
-
-fn quote(text: &mut Vec<u8>, word: &[u8], mark: u8) {
-    text.push(mark);
-    for &byte in word {
-        if byte == mark || (byte == b'\\' && mark == b'\'') {
-            text.push(byte);
-        }
-        text.push(byte);
-    }
-    text.push(mark);
 }

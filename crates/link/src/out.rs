@@ -118,12 +118,15 @@ pub struct Tally {
     pub server_parses: u32,
     /// Binds of named statements.
     pub binds: u32,
+    /// How often the client became pinned.
+    pub pins: u32,
 }
 
 impl Tally {
     /// Whether nothing happened that is counted.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.queries | self.transactions | self.client_parses | self.server_parses | self.binds == 0
+        self.queries | self.transactions | self.client_parses | self.server_parses | self.binds | self.pins
+            == 0
     }
 }

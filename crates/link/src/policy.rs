@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::PoolMode;
+use model::{PoolMode, StateMode};
+use sql::state::Functions;
 
 /// Settings of one (database, user), shared by all its links and replaced as a whole on reload.
 #[derive(Clone, Debug)]
@@ -28,6 +29,12 @@ pub struct Policy {
     pub reset_always: bool,
     /// Run on a server that was idle for long; `Some` of an empty text is an empty query.
     pub check_query: Option<Arc<[u8]>>,
+    /// What is done about session state.
+    pub state: StateMode,
+    /// The functions that make state.
+    pub functions: Arc<Functions>,
+    /// A client that is pinned is told so.
+    pub notify_pins: bool,
     /// Limits of time; zero is off.
     pub query_timeout: Duration,
     /// Idle within a transaction.
@@ -46,6 +53,12 @@ impl Policy {
     /// Whether names of statements are mapped, so that servers can be shared.
     pub(crate) fn maps_statements(&self) -> bool {
         self.prepared_max > 0 && self.mode != PoolMode::Session && !self.dedicated
+    }
+
+    /// Whether statements are looked at for what they do to the session.
+    #[inline]
+    pub(crate) fn scans(&self) -> bool {
+        self.state != StateMode::Off && self.mode != PoolMode::Session && !self.dedicated
     }
 
     /// Whether a server must be reset when its client is done with it.
@@ -68,6 +81,9 @@ impl Default for Policy {
             reset_query: Arc::from(&b"DISCARD ALL"[..]),
             reset_always: false,
             check_query: Some(Arc::from(&b""[..])),
+            state: StateMode::Off,
+            functions: Arc::new(Functions::default()),
+            notify_pins: false,
             query_timeout: Duration::ZERO,
             idle_transaction_timeout: Duration::ZERO,
             transaction_timeout: Duration::ZERO,

@@ -13,6 +13,7 @@ use wire::encode;
 use wire::server::TransactionStatus;
 
 use crate::from_client::{FLUSH, Message, Pair, Step, may_grow, target_owed, violation};
+use crate::state::deed::Pending;
 
 /// Every name that a server knows a statement by begins so; no client may say such a name to it.
 const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
@@ -36,7 +37,12 @@ pub(crate) enum Found<T> {
 impl Pair<'_> {
     pub(crate) fn parse(&mut self, message: Message<'_>) -> Step {
         self.server.soiled = true;
-        if !self.policy.maps_statements() || self.server.ledger.is_skipping() {
+        if self.server.ledger.is_skipping() {
+            self.pass(message, Some(Owed::Parse));
+            return Step::Done;
+        }
+        if !self.policy.maps_statements() {
+            self.note_parse(message);
             self.pass(message, Some(Owed::Parse));
             return Step::Done;
         }
@@ -59,6 +65,7 @@ impl Pair<'_> {
             self.client.unnamed = Some(Box::new(Unnamed { serial, rest }));
         }
         self.server.unnamed = Some(UnnamedOf { client: self.client.id, serial });
+        self.note_parse(message);
         self.pass(message, Some(Owed::Parse));
         Step::Done
     }
@@ -91,8 +98,10 @@ impl Pair<'_> {
         if self.client.statement_bytes() > self.policy.client_statement_bytes_max {
             return self.refuse_in_place(message, Owed::Bind, Instead::StatementTooLarge);
         }
-        let search_path = self.client.parameters.value(b"search_path").unwrap_or_default();
-        let statement = self.statements.intern(parse.rest, search_path);
+        if self.state.as_ref().is_some_and(|state| state.pending.iter().any(Pending::changes_meaning)) {
+            return Step::Wait;
+        }
+        let statement = self.statements.intern(parse.rest, &self.client.meaning());
         if !self.server.prepared.is_certain(statement.id, batch) {
             return Step::Wait;
         }
@@ -139,7 +148,16 @@ impl Pair<'_> {
 
     pub(crate) fn bind(&mut self, message: Message<'_>) -> Step {
         self.server.undescribed = None;
-        if !self.policy.maps_statements() || self.server.ledger.is_skipping() {
+        if self.server.ledger.is_skipping() {
+            self.pass(message, Some(Owed::Bind));
+            return Step::Done;
+        }
+        if !self.policy.maps_statements() {
+            if let Some(head) = BindHead::peek(message.body)
+                && self.note_bind(message, head, None)
+            {
+                return self.refuse_in_place(message, Owed::Bind, Instead::State);
+            }
             self.pass(message, Some(Owed::Bind));
             return Step::Done;
         }
@@ -151,13 +169,24 @@ impl Pair<'_> {
             };
         };
         if head.statement.is_empty() {
+            if self.note_bind(message, head, None) {
+                return self.refuse_in_place(message, Owed::Bind, Instead::State);
+            }
             return self.use_unnamed(message, Owed::Bind);
         }
         let statement = match self.find(head.statement) {
             Found::Statement(statement) => statement,
-            Found::Nothing => return self.use_unknown(message, head.statement, Owed::Bind),
+            Found::Nothing => {
+                if self.note_bind(message, head, None) {
+                    return self.refuse_in_place(message, Owed::Bind, Instead::State);
+                }
+                return self.use_unknown(message, head.statement, Owed::Bind);
+            }
             Found::Open => return Step::Wait,
         };
+        if self.note_bind(message, head, Some(&statement)) {
+            return self.refuse_in_place(message, Owed::Bind, Instead::State);
+        }
         self.out.tally.binds += 1;
         let name = statement.server_name();
         let Some(length) = renamed_length(message, head.statement, name) else {
@@ -330,7 +359,7 @@ impl Pair<'_> {
     }
 
     /// Replaces a message by one that fails at once, and its error by words of our own.
-    fn refuse_in_place(&mut self, message: Message<'_>, owed: Owed, instead: Instead) -> Step {
+    pub(crate) fn refuse_in_place(&mut self, message: Message<'_>, owed: Owed, instead: Instead) -> Step {
         self.out.to_server.make(|bytes| match owed {
             Owed::DescribeStatement => encode::target(bytes, tag::DESCRIBE, b'S', NOBODY),
             _ => encode::bind_text(bytes, b"", NOBODY, &[]),

@@ -12,5 +12,6 @@ mod random;
 mod script;
 mod segments;
 mod stale;
+mod state;
 mod unnamed;
 mod words;

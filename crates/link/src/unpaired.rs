@@ -1,6 +1,6 @@
 //! A server whose client is gone, until another may have it: cleaned, or closed, never handed on dirty.
 
-use server::{Broken, Server};
+use server::{Broken, Left, Server};
 use wire::server::TransactionStatus;
 
 use crate::from_server::Ear;
@@ -18,6 +18,9 @@ pub enum Fate {
     Close,
 }
 
+/// Clears every kind of state that can be cleared.
+const DISCARD_ALL: &[u8] = b"DISCARD ALL";
+
 /// The client has left. Decides what the server needs; bytes for it are put into `out`.
 ///
 /// Half a message sent, a reply still owed or a COPY under way: nobody can say what the server would make of
@@ -28,6 +31,7 @@ pub fn left(server: &mut Server, policy: &Policy, out: &mut Out) -> Fate {
         || server.broken.is_some()
         || server.ledger.is_doubtful()
         || server.ledger.is_copying()
+        || server.left == Left::Forever
     {
         return Fate::Close;
     }
@@ -42,7 +46,7 @@ pub fn check(server: &mut Server, out: &mut Out) {
 
 /// Bytes from a server without a client. Returns how many are dealt with and what is next.
 pub fn on_server(server: &mut Server, policy: &Policy, input: &[u8], out: &mut Out) -> (usize, Fate) {
-    let (consumed, is_sound) = Ear::new(server, None, out).run(input);
+    let (consumed, is_sound) = Ear::new(server, None, None, out).run(input);
     if !is_sound || server.broken.is_some() {
         return (consumed, Fate::Close);
     }
@@ -59,6 +63,10 @@ pub fn on_server(server: &mut Server, policy: &Policy, input: &[u8], out: &mut O
 fn clean(server: &mut Server, policy: &Policy, out: &mut Out) -> Fate {
     let text: &[u8] = if server.status != TransactionStatus::Idle {
         b"ROLLBACK"
+    } else if server.left == Left::Discardable {
+        server.left = Left::Nothing;
+        server.soiled &= *policy.reset_query != *DISCARD_ALL;
+        DISCARD_ALL
     } else if server.soiled && policy.resets() {
         server.soiled = false;
         &policy.reset_query
@@ -79,6 +87,7 @@ pub fn reason(server: &Server) -> String {
         Some(Broken::Fatal(code, text)) => format!("server ended the session: {code} {text}"),
         Some(Broken::OursFailed(code, text)) => format!("our own query failed: {code} {text}"),
         Some(Broken::ResultChanged) => "result of a prepared statement has changed".to_owned(),
+        None if server.left == Left::Forever => "client left state that nothing clears".to_owned(),
         None => "client left in the middle of a transaction".to_owned(),
     }
 }

@@ -78,6 +78,8 @@ pub enum Refusal {
     ServerShuttingDown,
     /// The pooler takes no more clients.
     ShuttingDown,
+    /// A statement would make session state, and may not: what and why.
+    SessionState(String),
     /// Plain text where TLS is required.
     SslRequired,
     /// A prepared statement is larger than may be kept, in bytes.
@@ -116,6 +118,7 @@ impl Refusal {
             Refusal::DuplicateStatement(_)
             | Refusal::UnknownStatement(_)
             | Refusal::QueryCanceled
+            | Refusal::SessionState(_)
             | Refusal::StatementTooLarge(_) => Outcome::Lives,
             _ => Outcome::Closes,
         }
@@ -156,7 +159,7 @@ impl Refusal {
             | Refusal::QueryWaitTimeout => "53300",
             Refusal::NotAllowed => "42501",
             Refusal::NoSuchDatabase(_) => "3D000",
-            Refusal::PqExecDisallowed | Refusal::UnsupportedVersion(..) => "0A000",
+            Refusal::PqExecDisallowed | Refusal::SessionState(_) | Refusal::UnsupportedVersion(..) => "0A000",
             Refusal::ProtocolViolation(_) | Refusal::TransactionInStatementMode => "08P01",
             Refusal::QueryTimeout | Refusal::QueryCanceled => "57014",
             Refusal::ServerLoginFailed(code, _) => code,
@@ -213,6 +216,7 @@ impl fmt::Display for Refusal {
             Refusal::ServerLoginFailed(_, message) => message,
             Refusal::ServerShuttingDown => "server shutting down",
             Refusal::ShuttingDown => "pooler is shutting down",
+            Refusal::SessionState(words) => words,
             Refusal::SslRequired => "SSL required",
             Refusal::StatementTooLarge(limit) => {
                 return write!(

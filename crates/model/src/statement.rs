@@ -37,6 +37,8 @@ pub struct Statement {
     disputed: AtomicBool,
     /// A server has refused its old plan since.
     refused: AtomicBool,
+    /// Whether its text does something to the session of who runs it.
+    makes_state: OnceLock<bool>,
     parameters: OnceLock<Digest>,
     columns: OnceLock<Digest>,
 }
@@ -51,6 +53,7 @@ impl Statement {
             generation: AtomicU64::new(generation),
             disputed: AtomicBool::new(false),
             refused: AtomicBool::new(false),
+            makes_state: OnceLock::new(),
             parameters: OnceLock::new(),
             columns: OnceLock::new(),
         }
@@ -59,6 +62,16 @@ impl Statement {
     /// The name by which servers know it.
     pub fn server_name(&self) -> &str {
         &self.server_name
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &[u8] {
+        self.rest.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    /// Whether it does something to the session of who runs it: `scan` is asked once.
+    pub fn makes_state(&self, scan: impl FnOnce(&[u8]) -> bool) -> bool {
+        *self.makes_state.get_or_init(|| scan(self.text()))
     }
 
     /// A server has described it. Says whether that is what was told before, if anything was; what was not
@@ -111,6 +124,7 @@ struct Common {
 #[derive(Debug, Default)]
 pub struct Statements {
     common: Arc<Common>,
+    sequences_are_read: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -124,7 +138,8 @@ impl Statements {
     /// An empty table for another pool: the same text may mean another table there. Numbers stay unique, and
     /// a change of the schema is one for all, because the owner of a table seldom is the one who reads it.
     pub fn beside(&self) -> Statements {
-        Statements { common: Arc::clone(&self.common), inner: Mutex::default() }
+        let common = Arc::clone(&self.common);
+        Statements { common, sequences_are_read: AtomicBool::new(false), inner: Mutex::default() }
     }
 
     /// The statement with this text and these types, made if nobody holds it or the schema has changed since.
@@ -150,6 +165,16 @@ impl Statements {
             inner.sweep_at = inner.known.len() * 2;
         }
         statement
+    }
+
+    /// Somebody asks his session for what it last had of a sequence.
+    pub fn note_sequences_are_read(&self) {
+        self.sequences_are_read.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anybody does.
+    pub fn sequences_are_read(&self) -> bool {
+        self.sequences_are_read.load(Ordering::Relaxed)
     }
 
     /// The schema may have changed: a text that is prepared from now on is a new statement.

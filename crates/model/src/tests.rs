@@ -44,7 +44,7 @@ proptest! {
     fn a_difference_applied_leaves_none(wants in set(), has in set()) {
         let difference = difference(&wants, &has);
         let mut after = has.clone();
-        difference.set.iter().for_each(|(name, value)| after.set(name, value, false));
+        difference.set.iter().for_each(|parameter| after.put(parameter));
         difference.reset.iter().for_each(|name| after.remove(name));
         prop_assert!(crate::parameters::difference(&wants, &after).is_empty());
         for wanted in wants.iter().filter(|wanted| !is_fixed(&wanted.name)) {
@@ -53,7 +53,7 @@ proptest! {
         for left in after.iter() {
             prop_assert!(left.reported || wants.value(&left.name).is_some(), "nothing of a stranger's is left");
         }
-        prop_assert!(difference.set.iter().all(|(name, value)| has.value(name) != Some(*value)), "nothing is set twice");
+        prop_assert!(difference.set.iter().all(|p| has.value(&p.name) != Some(&p.value)), "nothing is set twice");
     }
 
     #[test]

@@ -57,6 +57,10 @@ pub struct Marks {
     pub refusal: Option<Instead>,
     /// If this runs at all, the session is not fit for others afterwards.
     pub spoils: bool,
+    /// What it does to the session is noted, and waits for its CommandComplete.
+    pub state: bool,
+    /// A question of our own about the session's state: its rows are for us.
+    pub census: bool,
 }
 
 /// Errors that the server is made to raise, so that it skips and aborts as PostgreSQL would, but whose words
@@ -73,6 +77,8 @@ pub enum Instead {
     UnknownStatement,
     /// 0A000: the result is another one than when it was prepared.
     StalePlan,
+    /// 0A000: it would make session state, which is refused.
+    State,
 }
 
 /// One line of the ledger.
@@ -272,6 +278,13 @@ impl Ledger {
         self.owed.push_back(entry);
     }
 
+    /// What was entered last is a question about the session's state.
+    pub fn mark_last_census(&mut self) {
+        if let Some(entry) = self.owed.back_mut() {
+            entry.marks.census = true;
+        }
+    }
+
     /// What may pass without being entered: the answer to a client's query is rows above all.
     #[inline]
     pub fn passes(&self) -> Passes {
@@ -280,8 +293,8 @@ impl Ledger {
             return Passes::Nothing;
         }
         match front.owed {
-            Owed::Query => Passes::Results,
-            Owed::Execute => Passes::Rows,
+            Owed::Query if !front.marks.state => Passes::Results,
+            Owed::Query | Owed::Execute => Passes::Rows,
             _ => Passes::Nothing,
         }
     }

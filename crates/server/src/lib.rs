@@ -13,4 +13,4 @@ mod server;
 mod tests;
 
 pub use ledger::{Entry, Instead, Ledger, Made, Marks, Owed, Passes};
-pub use server::{Broken, Check, Server, Undescribed, UnnamedOf};
+pub use server::{Broken, Check, Left, Server, Undescribed, UnnamedOf};

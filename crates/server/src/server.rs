@@ -54,6 +54,18 @@ pub enum Check {
     Differs(u64),
 }
 
+/// What a client that is gone has left in a session, beside settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Left {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What DISCARD ALL clears.
+    Discardable,
+    /// What nothing clears but the session's end.
+    Forever,
+}
+
 /// A portal of a statement that nobody has described yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undescribed {
@@ -100,6 +112,8 @@ pub struct Server {
     pub cancel_key: Box<[u8]>,
     /// The session may hold state that a reset must clear before another client gets it.
     pub soiled: bool,
+    /// What must be cleared in every mode before another client gets it.
+    pub left: Left,
     /// Why it is at its end, once it is.
     pub broken: Option<Broken>,
     /// When it was connected.
@@ -135,6 +149,7 @@ impl Server {
             process_id,
             cancel_key,
             soiled: false,
+            left: Left::Nothing,
             broken: None,
             since: now,
             requested_at: now,
@@ -150,7 +165,8 @@ impl Server {
     /// Whether another client may have it: quiet, outside a transaction, sound, and nothing in doubt.
     #[inline]
     pub fn is_shareable(&self) -> bool {
-        self.is_quiet()
+        self.left == Left::Nothing
+            && self.is_quiet()
             && self.status == TransactionStatus::Idle
             && self.broken.is_none()
             && !self.ledger.is_doubtful()

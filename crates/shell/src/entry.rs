@@ -68,6 +68,7 @@ pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
         reset_query: policy.server_reset_query.as_bytes().into(),
         reset_always: policy.server_reset_query_always,
         check_query: policy.server_check_query.as_ref().map(|text| text.as_bytes().into()),
+        state: model::StateMode::Carry,
         query_timeout: policy.query_timeout,
         idle_transaction_timeout: policy.idle_transaction_timeout,
         transaction_timeout: policy.transaction_timeout,

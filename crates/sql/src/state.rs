@@ -41,6 +41,11 @@ pub fn encoding_is_ascii_safe(name: &[u8]) -> bool {
     !unsafe_ones.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()))
 }
 
+/// Whether a search_path, as it is written or shown, may name the session's own schema.
+pub fn names_temp_schema(path: &[u8]) -> bool {
+    effect::has_temp(path)
+}
+
 /// How much there is to do about a query string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {

@@ -7,6 +7,7 @@
 //! - `S words` the server sends
 //! - `< words` what the client is sent
 //! - `free` the server may go to another, and is taken; `held` it may not
+//! - `pins words` the client keeps its server: the verb and the reasons; without words it does not
 //! - `client b`, `server 2` the lines that follow are about these; at first `a` and `1`
 //! - `check` the next grant demands a sign of life
 //! - `gone`, `gone told` the server is at its end; `closed words` the client is
@@ -113,6 +114,13 @@ impl Run<'_> {
             }
             "held" => {
                 assert!(self.seat().link.server().is_some() && !self.seat().link.release_due(), "{line}")
+            }
+            "pins" => {
+                let told = self.seat().link.pins().map(|pins| {
+                    let reasons: Vec<String> = pins.reasons().map(|reason| format!("{reason:?}")).collect();
+                    format!("{} {}", pins.verb, reasons.join(" "))
+                });
+                assert_eq!(told.unwrap_or_default(), rest, "{line}");
             }
             "client" => self.client = rest.to_owned(),
             "server" => self.server = rest.to_owned(),

@@ -69,12 +69,23 @@ pub fn client_bytes(line: &str) -> Vec<u8> {
     out
 }
 
+/// A question about the session's state: the letters of its kinds, and the settings whose values it asks for.
+fn census(text: &str) -> String {
+    let words = text.split(" UNION ALL ").map(|part| {
+        let letter = part.strip_prefix("SELECT '").and_then(|part| part.get(..1)).expect("a letter");
+        let name = part.strip_prefix("SELECT 'v',E'").and_then(|part| part.split('\'').next());
+        name.unwrap_or(letter).to_owned()
+    });
+    format!("census {}", words.collect::<String>())
+}
+
 /// What a client sent, in words.
 pub fn client_words(bytes: &[u8]) -> String {
     say(bytes, |tag, body| {
         let mut parts = body.split(|&byte| byte == 0);
         let mut part = || parts.next().unwrap_or_default();
         match tag {
+            b'Q' if body.starts_with(b"SELECT '") => ("Q".into(), census(&String::from_utf8_lossy(part()))),
             b'Q' | b'f' => (char::from(tag).into(), String::from_utf8_lossy(part()).into()),
             b'P' => {
                 let name = short(part());
@@ -108,6 +119,11 @@ pub fn server_bytes(line: &str) -> Vec<u8> {
         let (code, message) = text.split_once(' ').unwrap_or((text, ""));
         match letters {
             "C" => encode::command_complete(&mut out, text.as_bytes()),
+            "D" if text.matches(',').count() == 2 => {
+                let columns =
+                    text.split(',').map(|part| Some(part.as_bytes()).filter(|part| !part.is_empty()));
+                encode::data_row(&mut out, columns.collect::<Vec<_>>().into_iter());
+            }
             "D" => encode::data_row(&mut out, [Some(text.as_bytes())].into_iter()),
             "E" => encode::report(&mut out, Severity::Error, code, message, None),
             "Fatal" => encode::report(&mut out, Severity::Fatal, code, message, None),

@@ -215,9 +215,32 @@ pub enum Reason {
     UnreadSetting,
     NamedFunction,
     Unread,
+    Prepared,
+    Setting,
 }
 
 impl Reason {
+    /// All of them, each at the place of its number.
+    pub const ALL: [Reason; 17] = [
+        Reason::TempObject,
+        Reason::TempSearchPath,
+        Reason::AdvisoryLock,
+        Reason::HoldCursor,
+        Reason::Listen,
+        Reason::Sequence,
+        Reason::Library,
+        Reason::Connection,
+        Reason::Slot,
+        Reason::Backup,
+        Reason::Origin,
+        Reason::Seed,
+        Reason::UnreadSetting,
+        Reason::NamedFunction,
+        Reason::Unread,
+        Reason::Prepared,
+        Reason::Setting,
+    ];
+
     /// What it is, until when it lasts, and how to do without it.
     pub fn says(self) -> (&'static str, &'static str, &'static str) {
         match self {
@@ -254,6 +277,10 @@ impl Reason {
             ),
             Reason::NamedFunction => ("function named in the settings", "DISCARD ALL", "see who named it"),
             Reason::Unread => ("not read", "DISCARD ALL", "write it so that it can be read"),
+            Reason::Prepared => {
+                ("PREPARE", "DEALLOCATE", "prepare by the protocol, as drivers do, which is carried")
+            }
+            Reason::Setting => ("setting", "RESET ALL", "SET LOCAL, or session_state = carry"),
         }
     }
 }
@@ -352,7 +379,7 @@ fn is_plain(literal: Literal<'_>, expect: &str) -> bool {
 }
 
 /// Also where it could be hidden behind an escape.
-fn has_temp(text: &[u8]) -> bool {
+pub(super) fn has_temp(text: &[u8]) -> bool {
     text.contains(&b'\\') || text.windows(7).any(|window| window.eq_ignore_ascii_case(b"pg_temp"))
 }
 

@@ -140,6 +140,12 @@ pub struct Functions {
     named: Vec<Box<[u8]>>,
 }
 
+impl Default for Functions {
+    fn default() -> Functions {
+        BUILT_IN.clone()
+    }
+}
+
 /// PostgreSQL's functions alone.
 pub static BUILT_IN: Functions = Functions { filter: built_in_filter(), named: Vec::new() };
 

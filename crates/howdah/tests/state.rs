@@ -1,0 +1,165 @@
+//! Session state in transaction mode, against real servers: the owner keeps it, nobody else sees it.
+//!
+//! A pool of one server, so that every client meets what the others have left there.
+#![allow(clippy::disallowed_methods)] // tests run threads
+
+mod oracle;
+
+use oracle::{TRANSACTION, USER, pooler};
+use testkit::{Howdah, Raw, Version};
+
+fn start() -> Howdah {
+    pooler(Version::wanted()).setting("default_pool_size", "1").start()
+}
+
+#[track_caller]
+fn shows(client: &mut Raw, name: &str, value: &str) {
+    assert_eq!(client.value(&format!("show {name}")), value, "{name}");
+}
+
+#[test]
+fn settings_go_with_their_client() {
+    let howdah = start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    for (set, name, value, default) in [
+        ("set work_mem = '1234kB'", "work_mem", "1234kB", "4MB"),
+        ("set search_path to a, \"B c\", public", "search_path", "a, \"B c\", public", "\"$user\", public"),
+        ("set my.own = 'it''s'", "my.own", "it's", ""),
+        ("select set_config('my.other', 'x y', false)", "my.other", "x y", ""),
+        ("select set_config('my.expression', lower('ABC'), false)", "my.expression", "abc", ""),
+        ("set statement_timeout = 12345", "statement_timeout", "12345ms", "0"),
+        ("do $$ begin perform set_config('lock_timeout', '77', false); end $$", "lock_timeout", "77ms", "0"),
+        ("set session characteristics as transaction read only", "default_transaction_read_only", "on", "off"),
+        ("begin; set geqo = off; commit", "geqo", "off", "on"),
+    ] {
+        own.sql(set);
+        for _ in 0..2 {
+            let shown = other.try_sql(&format!("select coalesce(current_setting('{name}', true), '')"));
+            assert!(shown.is_ok(), "{set}");
+            assert_eq!(other.value(&format!("select coalesce(current_setting('{name}', true), '')")), default, "{set}");
+            shows(&mut own, name, value);
+        }
+    }
+    own.sql("reset all");
+    for (name, default) in [("work_mem", "4MB"), ("statement_timeout", "0"), ("geqo", "on"), ("lock_timeout", "0")] {
+        shows(&mut own, name, default);
+    }
+}
+
+#[test]
+fn settings_are_undone_with_their_transaction() {
+    let howdah = start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    for text in [
+        "begin; set work_mem = '1MB'; rollback",
+        "set work_mem = '1MB'; select 1/0",
+        "begin; savepoint s; set work_mem = '1MB'; rollback to s; commit",
+        "begin; set local work_mem = '1MB'; commit",
+    ] {
+        let _error = own.try_sql(text);
+        assert_eq!(other.value("show work_mem"), "4MB", "{text}");
+        assert_eq!(own.value("show work_mem"), "4MB", "{text}");
+    }
+    own.sql("begin");
+    own.sql("set work_mem = '2MB'");
+    own.sql("savepoint s");
+    own.sql("set work_mem = '3MB'");
+    own.sql("rollback to s");
+    own.sql("commit");
+    assert_eq!(other.value("show work_mem"), "4MB");
+    assert_eq!(own.value("show work_mem"), "2MB");
+}
+
+#[test]
+fn a_role_goes_with_its_client() {
+    let howdah = start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    own.sql("create role somebody");
+    let me = own.value("select current_user");
+    own.sql("set role somebody");
+    assert_eq!(other.value("select current_user"), me);
+    assert_eq!(own.value("select current_user"), "somebody");
+    own.sql("reset role");
+    assert_eq!(own.value("select current_user"), me);
+    own.sql("set session authorization somebody");
+    assert_eq!(other.value("select session_user"), me);
+    assert_eq!(own.value("select session_user"), "somebody");
+    own.sql("reset session authorization");
+    assert_eq!(own.value("select session_user"), me);
+    own.sql("set session authorization somebody");
+    own.sql("discard all");
+    assert_eq!(own.value("select session_user"), me);
+    own.sql("drop role somebody");
+}
+
+/// What makes it, a question that shows it, what the owner and everybody else answer, and what ends it.
+const PINNED: [(&str, &str, &str, &str, &str); 5] = [
+    (
+        "select pg_advisory_lock(42)",
+        "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()",
+        "1",
+        "0",
+        "select pg_advisory_unlock(42)",
+    ),
+    (
+        "create temp table mine as select 1",
+        "select count(*) from pg_class where relname = 'mine' and relnamespace = pg_my_temp_schema()",
+        "1",
+        "0",
+        "drop table mine",
+    ),
+    (
+        "declare c cursor with hold for select 1",
+        "select count(*) from pg_cursors where is_holdable",
+        "1",
+        "0",
+        "close c",
+    ),
+    ("listen mine", "select count(*) from pg_listening_channels()", "1", "0", "unlisten mine"),
+    (
+        "prepare p as select 1",
+        "select count(*) from pg_prepared_statements where from_sql",
+        "1",
+        "0",
+        "deallocate p",
+    ),
+];
+
+#[test]
+fn what_cannot_be_carried_keeps_the_server_while_it_lasts() {
+    let howdah = pooler(Version::wanted()).setting("default_pool_size", "2").start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    for (make, ask, mine, theirs, end) in PINNED {
+        own.sql(make);
+        let pid = own.value("select pg_backend_pid()");
+        for _ in 0..3 {
+            assert_eq!(other.value(ask), theirs, "{make}");
+            assert_ne!(other.value("select pg_backend_pid()"), pid, "{make}");
+            assert_eq!(own.value(ask), mine, "{make}");
+            assert_eq!(own.value("select pg_backend_pid()"), pid, "{make}");
+        }
+        own.sql(end);
+        assert_eq!(own.value(ask), theirs, "{end}");
+    }
+}
+
+#[test]
+fn with_one_server_the_next_client_waits_until_the_state_is_gone_or_its_owner() {
+    let howdah = start();
+    for (make, ask, mine, theirs, end) in PINNED {
+        let mut own = howdah.session(USER, TRANSACTION);
+        own.sql(make);
+        assert_eq!(own.value(ask), mine, "{make}");
+        own.sql(end);
+        let mut other = howdah.session(USER, TRANSACTION);
+        assert_eq!(other.value(ask), theirs, "{make}");
+        own.sql(make);
+        drop(own);
+        // Cleaned behind its owner.
+        assert_eq!(other.value(ask), theirs, "{make}");
+    }
+}

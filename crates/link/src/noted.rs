@@ -1,0 +1,365 @@
+//! What each message of the client will do to its session is noted here, and what the server's answers make of it.
+
+use std::sync::Arc;
+
+use model::{Moment, Refusal, StateMode, Statement};
+use server::{Entry, Instead, Owed};
+use sql::state::{Effect, Effects, FunctionKind};
+use wire::client::{BindHead, Parse};
+use wire::encode;
+use wire::server::TransactionStatus;
+
+use crate::from_client::{Message, Pair, Step};
+use crate::from_server::Ear;
+use crate::link::Link;
+use crate::out::Out;
+use crate::state::deed::{Deed, Kinds, Pending};
+use crate::state::scan::{Portal, Reading, is_refused, scan};
+use crate::state::{State, Told};
+
+/// What was found in a message.
+pub(crate) enum Noted {
+    /// It does nothing to the session.
+    Nothing,
+    /// What it does waits for its answer.
+    Deeds,
+    /// It is not to be done.
+    Refused,
+}
+
+/// Fails in any session: no server has such a statement.
+const FAILS: &[u8] = b"EXECUTE howdah_0";
+/// A text of which nothing is known.
+const UNREAD: &[u8] = b"\"";
+/// So many texts and portals are kept of one client.
+const KEPT_MAX: usize = 256;
+
+/// Functions of large objects, which drivers call by their numbers; what they open ends with the transaction.
+const LARGE_OBJECT_FUNCTIONS: [u32; 13] =
+    [715, 764, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171];
+
+impl Pair<'_> {
+    /// A simple query: nearly every one leaves no trace.
+    #[inline]
+    pub(crate) fn note_query(&mut self, message: Message<'_>) -> Noted {
+        let text = match message.body {
+            [text @ .., 0] if message.is_whole => text,
+            text => text,
+        };
+        let policy = self.policy;
+        let effects = scan(text, self.client.dialect, policy);
+        if effects.is_plain() && message.is_whole {
+            return Noted::Nothing;
+        }
+        self.note(&effects, &[], message.is_whole)
+    }
+
+    #[cold]
+    fn note(&mut self, effects: &Effects<'_>, values: &[u8], is_whole: bool) -> Noted {
+        let is_touched = self.state.as_ref().is_some_and(|state| state.is_touched());
+        if effects.is_stateless() && !is_touched && is_whole {
+            return Noted::Nothing;
+        }
+        self.learn(effects);
+        if self.policy.state == StateMode::Refuse && self.refuses(effects) {
+            return Noted::Refused;
+        }
+        let texts = self.state.as_ref().map_or(&[][..], |state| &state.texts);
+        let reading = Reading {
+            mode: self.policy.state,
+            is_touched,
+            sequences_are_read: self.statements.sequences_are_read(),
+            values,
+            texts,
+            dialect: self.client.dialect,
+            policy: self.policy,
+        };
+        let mut pending = reading.pending(effects);
+        if !is_whole {
+            pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
+        }
+        if pending.is_empty() {
+            return Noted::Nothing;
+        }
+        self.state.get_or_insert_default().pending.push_back(pending);
+        Noted::Deeds
+    }
+
+    /// What a text says of those that will come.
+    fn learn(&mut self, effects: &Effects<'_>) {
+        let (policy, dialect) = (self.policy, self.client.dialect);
+        effects.each(|_, effect| match effect {
+            Effect::Call { kind: FunctionKind::SequenceRead, .. } => {
+                self.statements.note_sequences_are_read();
+            }
+            Effect::Prepare { name, body } if !scan(body, dialect, policy).is_stateless() => {
+                keep_text(self.state, &name.to_vec(), Some(body));
+            }
+            Effect::Prepare { name, .. } => keep_text(self.state, &name.to_vec(), None),
+            _ => {}
+        });
+    }
+
+    /// Whether the policy forbids it; the words are kept for the error.
+    fn refuses(&mut self, effects: &Effects<'_>) -> bool {
+        for statement in effects.statements() {
+            let mut found = false;
+            statement.each(&mut |effect| found |= is_refused(&effect));
+            if found {
+                let words = crate::state::refusal::words(&statement);
+                self.client.push_misused(words.as_bytes());
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A query that fails at once goes to the server in its place.
+    #[cold]
+    pub(crate) fn refuse_query(&mut self, message: Message<'_>, mut entry: Entry) -> Step {
+        entry.marks.refusal = Some(Instead::State);
+        self.server.ledger.push(entry);
+        self.out.to_server.make(|bytes| encode::query(bytes, FAILS));
+        self.discard(message);
+        Step::Done
+    }
+
+    /// A Parse whose statement is known to the server by the client's own name: the unnamed one, or any where names
+    /// are passed through.
+    #[inline]
+    pub(crate) fn note_parse(&mut self, message: Message<'_>) {
+        if !self.policy.scans() {
+            return;
+        }
+        let Ok(parse) = Parse::read(message.body) else {
+            if !message.is_whole {
+                self.note_long_parse(message.body);
+            }
+            return;
+        };
+        let text = parse.query();
+        let policy = self.policy;
+        if !scan(text, self.client.dialect, policy).is_plain() {
+            keep_text(self.state, parse.name, Some(text));
+        } else if self.state.is_some() {
+            keep_text(self.state, parse.name, None);
+        }
+    }
+
+    #[cold]
+    fn note_long_parse(&mut self, body: &[u8]) {
+        let name = body.split(|&byte| byte == 0).next().unwrap_or_default();
+        keep_text(self.state, name, Some(UNREAD));
+    }
+
+    /// A Bind: its portal does what its statement does. True if that is refused.
+    #[inline]
+    pub(crate) fn note_bind(
+        &mut self,
+        message: Message<'_>,
+        head: BindHead<'_>,
+        statement: Option<&Arc<Statement>>,
+    ) -> bool {
+        if !self.policy.scans() {
+            return false;
+        }
+        let (policy, dialect) = (self.policy, self.client.dialect);
+        let text: Option<Arc<[u8]>> = match statement {
+            Some(statement) => {
+                let scanned = |text: &[u8]| !scan(text, dialect, policy).is_plain();
+                let does = match dialect.is_usual() {
+                    true => statement.makes_state(scanned),
+                    false => scanned(statement.text()),
+                };
+                does.then(|| statement.text().into())
+            }
+            None => self.state.as_ref().and_then(|state| state.text(head.statement)),
+        };
+        match text {
+            Some(text) => self.note_portal(message, head, text),
+            None => {
+                if let Some(state) = self.state {
+                    state.portals.retain(|portal| *portal.name != *head.portal);
+                }
+                false
+            }
+        }
+    }
+
+    #[cold]
+    fn note_portal(&mut self, message: Message<'_>, head: BindHead<'_>, text: Arc<[u8]>) -> bool {
+        let policy = self.policy;
+        let effects = scan(&text, self.client.dialect, policy);
+        if policy.state == StateMode::Refuse && self.refuses(&effects) {
+            return true;
+        }
+        let state = self.state.get_or_insert_default();
+        state.portals.retain(|portal| *portal.name != *head.portal);
+        let values = message.body[head.size()..].into();
+        if state.portals.len() < KEPT_MAX {
+            state.portals.push(Portal { name: head.portal.into(), text, values });
+        } else {
+            state.portals.push(Portal {
+                name: head.portal.into(),
+                text: UNREAD.into(),
+                values: Box::default(),
+            });
+            state.portals.swap_remove(0);
+        }
+        false
+    }
+
+    /// An Execute of a client that has state: of what portal?
+    pub(crate) fn execute(&mut self, message: Message<'_>) -> Step {
+        let mut entry = Entry::client(Owed::Execute);
+        let name = message.body.split(|&byte| byte == 0).next().unwrap_or_default();
+        let state = self.state.as_ref().filter(|_| self.policy.scans() && !self.server.ledger.is_skipping());
+        let portal = state.and_then(|state| state.portals.iter().find(|portal| *portal.name == *name));
+        if let Some(portal) = portal.cloned() {
+            let policy = self.policy;
+            let effects = scan(&portal.text, self.client.dialect, policy);
+            entry.marks.state = matches!(self.note(&effects, &portal.values, true), Noted::Deeds);
+        }
+        self.server.ledger.push(entry);
+        self.forward(message, 0);
+        Step::Done
+    }
+
+    /// A function called by its number.
+    pub(crate) fn call(&mut self, message: Message<'_>) -> Step {
+        let mut entry = Entry::client(Owed::FunctionCall);
+        let number = message.body.first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
+        let is_known = LARGE_OBJECT_FUNCTIONS.contains(&number);
+        if self.policy.scans() && !is_known && !self.server.ledger.is_skipping() {
+            let mut pending = Pending::default();
+            pending.push(0, Deed::Doubt(Kinds::ALL));
+            self.state.get_or_insert_default().pending.push_back(pending);
+            entry.marks.state = true;
+        }
+        self.server.ledger.push(entry);
+        self.forward(message, 0);
+        Step::Done
+    }
+}
+
+/// Keeps the text of a statement that is known by this name, or forgets it.
+#[cold]
+fn keep_text(state: &mut Option<Box<State>>, name: &[u8], text: Option<&[u8]>) {
+    if state.is_none() && text.is_none() {
+        return;
+    }
+    let texts = &mut state.get_or_insert_default().texts;
+    texts.retain(|(other, _)| **other != *name);
+    let Some(text) = text else { return };
+    if texts.len() >= KEPT_MAX {
+        texts.remove(0);
+    }
+    texts.push((name.into(), text.into()));
+}
+
+impl State {
+    fn text(&self, name: &[u8]) -> Option<Arc<[u8]>> {
+        self.texts.iter().find(|(other, _)| **other == *name).map(|(_, text)| Arc::clone(text))
+    }
+}
+
+impl Link {
+    /// The server is ready: what its answers say of the session.
+    #[cold]
+    pub(crate) fn heed_state(&mut self, now: Moment, out: &mut Out) {
+        self.heed_answer(now, out);
+        self.ask(out);
+        self.correct(out);
+    }
+
+    /// After a RESET the server has its own settings, where the client is to have those it logged in with.
+    fn correct(&mut self, out: &mut Out) {
+        let (Some(state), Some(server)) = (&mut self.state, &self.server) else { return };
+        if !state.differs || !server.is_quiet() || self.client.sending > 0 {
+            return;
+        }
+        // To be released it needs no correction: who gets it next sets what it needs.
+        let is_kept = server.status == TransactionStatus::InTransaction || !state.is_free();
+        if !is_kept || server.status == TransactionStatus::Failed {
+            return;
+        }
+        state.differs = false;
+        if let Some(mut server) = self.server.take() {
+            self.carry_parameters(&mut server, out);
+            self.server = Some(server);
+        }
+    }
+}
+
+impl Ear<'_> {
+    /// A statement with a mark is complete.
+    #[cold]
+    pub(crate) fn took_hold(&mut self, tag: &[u8]) {
+        let Some(client) = self.client.as_deref_mut() else { return };
+        let Some(Some(state)) = &mut self.state else { return };
+        let told = state.complete(tag, client, self.server);
+        if !told.parameters.is_empty() {
+            self.behind = Some(Box::new(told));
+        }
+    }
+
+    /// An entry with a mark is through.
+    #[cold]
+    pub(crate) fn finish_front(&mut self) {
+        if let Some(Some(state)) = &mut self.state {
+            state.finish_front();
+        }
+    }
+
+    /// The server is ready, and the client has state.
+    #[cold]
+    pub(crate) fn session_is_ready(&mut self, front: Entry) {
+        let Some(Some(state)) = &mut self.state else { return };
+        if front.marks.census {
+            if let Some(census) = &mut state.census {
+                census.end();
+            }
+            return;
+        }
+        if front.marks.state {
+            state.finish_front();
+        }
+        if let Some(client) = self.client.as_deref_mut().filter(|_| !front.swallow) {
+            state.ready(self.server.status == TransactionStatus::Idle, client, self.server);
+        }
+    }
+
+    /// The server has reported an error, and the client has state. True if the error answers a question of our own.
+    #[cold]
+    pub(crate) fn session_has_failed(&mut self, front: Entry, undone: &[Entry]) -> bool {
+        let Some(Some(state)) = &mut self.state else { return false };
+        if front.marks.census {
+            if let Some(census) = &mut state.census {
+                census.fail();
+            }
+            return true;
+        }
+        state.fail();
+        if front.marks.state {
+            state.fail_front();
+        }
+        for _ in undone.iter().filter(|entry| entry.marks.state) {
+            state.finish_front();
+        }
+        false
+    }
+}
+
+impl Told {
+    pub(crate) fn write(&self, out: &mut Out) {
+        for (name, value) in &self.parameters {
+            out.to_client.make(|bytes| encode::parameter_status(bytes, name, value));
+        }
+    }
+}
+
+/// What a client is told instead of the error that its refused statement was replaced by.
+pub(crate) fn refused(words: &[u8]) -> (String, String) {
+    let refusal = Refusal::SessionState(String::from_utf8_lossy(words).into_owned());
+    (refusal.sqlstate().to_owned(), refusal.to_string())
+}

@@ -1,0 +1,264 @@
+//! What a client's statements do to its session, and what follows for its server.
+//!
+//! A statement's text is scanned when it is sent. One that does nothing to the session leaves no trace. Of another
+//! its [`Deed`]s are kept behind a mark on its ledger entry; they take hold when the server completes the statement,
+//! and are dropped where it answers an error. Settings are the client's: `Levels` undoes them with the transaction
+//! or savepoint that set them, by what the server said of its end. All else is the server's to tell: it is asked
+//! once it is outside a transaction (`census`), and what it has keeps the client on it ([`Pins`]).
+
+pub(crate) mod bind;
+pub(crate) mod deed;
+pub(crate) mod levels;
+pub(crate) mod pins;
+pub(crate) mod refusal;
+pub(crate) mod scan;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use client::Client;
+use server::{Left, Server};
+use sql::state::{Discard, Reason};
+
+use crate::census::Census;
+use deed::{Deed, Kinds, Pending};
+use levels::Levels;
+use pins::Held;
+
+/// What a client whose statements do something to its session has to keep. Clients whose statements do not have none.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// What the statements will have done that were sent and are not answered, in order.
+    pub(crate) pending: VecDeque<Pending>,
+    /// What the transaction under way goes back to.
+    pub(crate) levels: Levels,
+    /// The server has reported an error since it was ready last.
+    failed: bool,
+    /// Portals of statements that do something.
+    pub(crate) portals: Vec<scan::Portal>,
+    /// Texts of statements that do something and are known by a name to the server alone; "" is the unnamed one.
+    pub(crate) texts: Vec<(Box<[u8]>, Arc<[u8]>)>,
+    /// What the server is to be asked once it is outside a transaction.
+    pub(crate) doubts: Kinds,
+    /// Settings whose values it is to be asked for.
+    pub(crate) unknown: Vec<Box<[u8]>>,
+    /// How often in a row the server did not answer.
+    pub(crate) failures: u8,
+    /// The question under way.
+    pub(crate) census: Option<Census>,
+    /// Reported settings that the client has back as it logged in with them, and the server has not.
+    restoring: Vec<Box<[u8]>>,
+    /// The server's settings are not the client's any more.
+    pub(crate) differs: bool,
+    pub(crate) held: Held,
+}
+
+impl State {
+    /// Whether another client may have the server, as far as this client's state goes.
+    pub(crate) fn is_free(&self) -> bool {
+        self.pending.is_empty()
+            && self.doubts.is_empty()
+            && self.unknown.is_empty()
+            && self.census.is_none()
+            && self.held.is_empty()
+    }
+
+    /// Whether the ends of transactions and savepoints matter.
+    pub(crate) fn is_touched(&self) -> bool {
+        !self.levels.is_empty() || self.pending.iter().any(Pending::sets)
+    }
+
+    /// What must be done to the server once the client is gone.
+    pub(crate) fn leaves(&self) -> Left {
+        let asks = !self.doubts.is_empty() || !self.unknown.is_empty() || self.census.is_some();
+        if self.pending.iter().any(|pending| !pending.is_empty()) || self.held.is_forever() {
+            Left::Forever
+        } else if asks || !self.held.is_empty() {
+            Left::Discardable
+        } else {
+            Left::Nothing
+        }
+    }
+
+    /// What the client takes along when it has no server.
+    pub(crate) fn without_server(mut self: Box<State>) -> Option<Box<State>> {
+        let texts = std::mem::take(&mut self.texts);
+        (!texts.is_empty()).then(|| Box::new(State { texts, ..State::default() }))
+    }
+
+    /// A statement of the entry at the front is complete.
+    pub(crate) fn complete(&mut self, tag: &[u8], client: &mut Client, server: &mut Server) -> Told {
+        let mut told = Told::default();
+        let Some(pending) = self.pending.front_mut() else { return told };
+        let verb = pending.verb.clone();
+        let deeds = pending.complete();
+        for deed in deeds {
+            self.take_hold(deed, tag, &verb, client, server, &mut told);
+        }
+        told
+    }
+
+    /// The server has reported an error. What does not go back with a transaction may have been done all the same.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// As `fail`, of an entry with a mark: it stays until it is through.
+    pub(crate) fn fail_front(&mut self) {
+        let Some(pending) = self.pending.front_mut() else { return };
+        let (deeds, verb) = (pending.complete(), pending.verb.clone());
+        pending.complete_all();
+        for deed in deeds {
+            match deed {
+                Deed::Doubt(kinds) => self.doubt(kinds, &verb),
+                Deed::Pin(reason) if reason != Reason::Setting => self.held.add(reason, &verb),
+                _ => {}
+            }
+        }
+    }
+
+    /// The entry at the front is through, with all of its statements or without.
+    pub(crate) fn finish_front(&mut self) {
+        let Some(mut pending) = self.pending.pop_front() else { return };
+        if !self.failed && !pending.complete_all().is_empty() {
+            // The server has found fewer statements in the text than were found here.
+            self.doubt(Kinds::ALL, &pending.verb);
+        }
+    }
+
+    /// The server is ready.
+    pub(crate) fn ready(&mut self, is_idle: bool, client: &mut Client, server: &mut Server) {
+        let failed = std::mem::take(&mut self.failed);
+        self.restoring.clear();
+        if !is_idle {
+            return;
+        }
+        self.portals.clear();
+        if failed {
+            self.levels.undo_all(client, server);
+        }
+        self.levels.clear();
+        let path = client.parameters.value(b"search_path").unwrap_or_default();
+        self.held.note_temp_path(sql::state::names_temp_schema(path));
+    }
+
+    /// Whether the server reports its own value of a setting that the client has back as it logged in with it.
+    pub(crate) fn is_restoring(&self, name: &[u8]) -> bool {
+        self.restoring.iter().any(|other| other.eq_ignore_ascii_case(name))
+    }
+
+    fn doubt(&mut self, kinds: Kinds, verb: &str) {
+        self.doubts = self.doubts.with(kinds);
+        self.held.suspect(verb);
+    }
+
+    fn take_hold(
+        &mut self,
+        deed: Deed,
+        tag: &[u8],
+        verb: &str,
+        client: &mut Client,
+        server: &mut Server,
+        told: &mut Told,
+    ) {
+        match deed {
+            Deed::Set { name, value, written } => {
+                self.restoring.retain(|other| !other.eq_ignore_ascii_case(&name));
+                self.levels.touch(client, server);
+                levels::set(&name, &value, written, client, server);
+            }
+            Deed::Ask(name) => {
+                if !levels::is_reported(&name, server) && !self.unknown.contains(&name) {
+                    self.levels.touch(client, server);
+                    self.held.suspect(verb);
+                    self.unknown.push(name);
+                }
+            }
+            Deed::Reset(name) => {
+                self.levels.touch(client, server);
+                self.reset(&name, client, server, told);
+            }
+            Deed::ResetAll => self.reset_all(client, server, told),
+            Deed::Discard(what) => self.discard(what, client, server, told),
+            Deed::Doubt(kinds) => self.doubt(kinds, verb),
+            Deed::MayEnd(kind) => {
+                if self.held.has_kind(kind) {
+                    self.doubts = self.doubts.with(kind);
+                }
+            }
+            Deed::Pin(reason) => self.held.add(reason, verb),
+            Deed::Unpin(reason) => self.held.take(reason),
+            Deed::Savepoint(name) => self.levels.savepoint(name, client, server),
+            Deed::RollbackTo(name) => self.levels.rollback_to(&name, client, server),
+            Deed::Release(name) => self.levels.release(&name),
+            Deed::End => {
+                if tag == b"ROLLBACK\0" {
+                    self.levels.undo_all(client, server);
+                }
+                self.levels.clear();
+                self.failed = false;
+            }
+        }
+    }
+
+    /// The server has its own value back, the client what it logged in with.
+    fn reset(&mut self, name: &[u8], client: &mut Client, server: &mut Server, told: &mut Told) {
+        let is_reported = levels::is_reported(name, server);
+        let wanted = client.login.entry(name).cloned();
+        if !is_reported {
+            levels::edit(&mut server.parameters, |parameters| parameters.remove(name));
+            levels::edit(&mut client.parameters, |parameters| match &wanted {
+                Some(wanted) => parameters.put(wanted),
+                None => parameters.remove(name),
+            });
+            self.differs |= wanted.is_some();
+            return;
+        }
+        let Some(wanted) = wanted.filter(|wanted| !model::parameters::is_fixed(&wanted.name)) else { return };
+        // What the server says of it next is its own value, not the client's.
+        self.restoring.push(name.into());
+        self.differs = true;
+        if client.parameters.value(name) != Some(&wanted.value) {
+            client.set_parameter(&wanted.name, &wanted.value);
+            told.parameters.push((Arc::clone(&wanted.name), Arc::clone(&wanted.value)));
+        }
+    }
+
+    /// All but who one is, and what is a transaction's.
+    fn reset_all(&mut self, client: &mut Client, server: &mut Server, told: &mut Told) {
+        self.levels.touch(client, server);
+        let names = levels::all_names(client, server);
+        for name in names.iter().filter(|name| !levels::is_identity(name)) {
+            self.reset(name, client, server, told);
+        }
+        self.unknown.clear();
+        self.held.take_all(&[Reason::Setting, Reason::UnreadSetting]);
+    }
+
+    fn discard(&mut self, what: Discard, client: &mut Client, server: &mut Server, told: &mut Told) {
+        match what {
+            Discard::Plans => {}
+            Discard::Sequences => self.held.take(Reason::Sequence),
+            Discard::Temp => {
+                if self.held.has_kind(Kinds::TEMP) {
+                    self.doubts = self.doubts.with(Kinds::TEMP);
+                }
+            }
+            Discard::All => {
+                self.reset_all(client, server, told);
+                for name in [&b"session_authorization"[..], b"role"] {
+                    self.reset(name, client, server, told);
+                }
+                self.texts.clear();
+                self.doubts = Kinds::default();
+                self.held.take_discardable();
+            }
+        }
+    }
+}
+
+/// What the client is to be told beside the server's own words.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) parameters: Vec<(Arc<[u8]>, Arc<[u8]>)>,
+}

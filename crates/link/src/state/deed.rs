@@ -1,0 +1,127 @@
+//! What one statement does to its session, owned, until the server has answered.
+
+use std::collections::VecDeque;
+
+use sql::state::{Discard, Reason};
+
+/// Kinds of state that a server can be asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const LOCKS: Kinds = Kinds(1);
+    pub(crate) const TEMP: Kinds = Kinds(2);
+    pub(crate) const CURSORS: Kinds = Kinds(4);
+    pub(crate) const LISTEN: Kinds = Kinds(8);
+    pub(crate) const PREPARED: Kinds = Kinds(16);
+    pub(crate) const SETTINGS: Kinds = Kinds(32);
+    pub(crate) const ALL: Kinds = Kinds(63);
+    /// Each kind but settings, with why it keeps a server.
+    pub(crate) const REASONS: [(Kinds, Reason); 5] = [
+        (Kinds::LOCKS, Reason::AdvisoryLock),
+        (Kinds::TEMP, Reason::TempObject),
+        (Kinds::CURSORS, Reason::HoldCursor),
+        (Kinds::LISTEN, Reason::Listen),
+        (Kinds::PREPARED, Reason::Prepared),
+    ];
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(crate) fn has(self, other: Kinds) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(crate) fn with(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+}
+
+/// One thing that a statement does, if it succeeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// A setting for the session. `written`: the value is SQL.
+    Set {
+        name: Box<[u8]>,
+        value: Box<[u8]>,
+        written: bool,
+    },
+    /// A setting whose value the server must be asked for.
+    Ask(Box<[u8]>),
+    Reset(Box<[u8]>),
+    ResetAll,
+    Discard(Discard),
+    /// It may have made state of these kinds.
+    Doubt(Kinds),
+    /// It may have ended state of this kind.
+    MayEnd(Kinds),
+    /// It makes state that the server does not show.
+    Pin(Reason),
+    /// It ends one of that.
+    Unpin(Reason),
+    Savepoint(Box<[u8]>),
+    RollbackTo(Box<[u8]>),
+    Release(Box<[u8]>),
+    /// It ends a transaction, in the way that its tag says.
+    End,
+}
+
+/// What the statements of one message do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    deeds: VecDeque<(usize, Deed)>,
+    /// How many of its statements are complete.
+    done: usize,
+    /// The first word of the statement that makes state, for people.
+    pub(crate) verb: Box<str>,
+}
+
+impl Pending {
+    pub(crate) fn push(&mut self, statement: usize, deed: Deed) {
+        self.deeds.push_back((statement, deed));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.deeds.is_empty()
+    }
+
+    pub(crate) fn count(&self, is: impl Fn(&Deed) -> bool) -> usize {
+        self.deeds.iter().filter(|(_, deed)| is(deed)).count()
+    }
+
+    /// Whether it changes what a transaction can undo.
+    pub(crate) fn sets(&self) -> bool {
+        let sets =
+            |deed: &Deed| matches!(deed, Deed::Set { .. } | Deed::Reset(_) | Deed::ResetAll | Deed::Ask(_));
+        self.deeds.iter().any(|(_, deed)| sets(deed))
+    }
+
+    /// Whether a name that is looked up after it may mean something else.
+    pub(crate) fn changes_meaning(&self) -> bool {
+        let is_of_meaning = |name: &[u8]| name == b"search_path" || name == b"role";
+        self.deeds.iter().any(|(_, deed)| match deed {
+            Deed::Set { name, .. } | Deed::Ask(name) | Deed::Reset(name) => is_of_meaning(name),
+            Deed::ResetAll | Deed::Discard(Discard::All) => true,
+            _ => false,
+        })
+    }
+
+    /// The next statement is complete: what it does.
+    pub(crate) fn complete(&mut self) -> Vec<Deed> {
+        let statement = self.done;
+        self.done += 1;
+        let mut deeds = Vec::new();
+        while let Some((number, _)) = self.deeds.front()
+            && *number <= statement
+        {
+            deeds.extend(self.deeds.pop_front().map(|(_, deed)| deed));
+        }
+        deeds
+    }
+
+    /// What is left.
+    pub(crate) fn complete_all(&mut self) -> VecDeque<(usize, Deed)> {
+        std::mem::take(&mut self.deeds)
+    }
+}

@@ -1,0 +1,235 @@
+//! From the text of a statement to what it will do to its session.
+
+use std::sync::Arc;
+
+use client::Dialect;
+use model::StateMode;
+use sql::name::Name;
+use sql::state::{
+    Argument, Class, Effect, Effects, FunctionKind, Opaque, Options, Reason, Set, SetConfig, Transaction,
+    Value,
+};
+
+use super::deed::{Deed, Kinds, Pending};
+use crate::policy::Policy;
+
+/// A portal of a statement that does something.
+#[derive(Clone, Debug)]
+pub(crate) struct Portal {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) text: Arc<[u8]>,
+    /// What its Bind said of parameters.
+    pub(crate) values: Box<[u8]>,
+}
+
+/// Reads a text with what its client and its policy make of it.
+pub(crate) fn scan<'a>(text: &'a [u8], dialect: Dialect, policy: &'a Policy) -> Effects<'a> {
+    let options = Options {
+        standard_conforming_strings: dialect.standard_conforming_strings,
+        is_ascii_safe: dialect.is_ascii_safe,
+        functions: &policy.functions,
+    };
+    sql::state::scan(text, options)
+}
+
+/// What a message comes to: its deeds with what they depend on.
+pub(crate) struct Reading<'a> {
+    pub(crate) mode: StateMode,
+    /// The ends of transactions and savepoints are of interest.
+    pub(crate) is_touched: bool,
+    /// Somebody asks his session for what it last had of a sequence.
+    pub(crate) sequences_are_read: bool,
+    /// What a Bind said of parameters.
+    pub(crate) values: &'a [u8],
+    /// Texts of statements that were prepared by PREPARE and do something.
+    pub(crate) texts: &'a [(Box<[u8]>, Arc<[u8]>)],
+    pub(crate) dialect: Dialect,
+    pub(crate) policy: &'a Policy,
+}
+
+/// Deeper than this nothing is followed: a PREPARE of an EXECUTE is no SQL.
+const DEPTH_MAX: usize = 2;
+
+impl Reading<'_> {
+    pub(crate) fn pending(&self, effects: &Effects<'_>) -> Pending {
+        let mut pending = Pending::default();
+        for (number, statement) in effects.statements().enumerate() {
+            let before = pending.makes();
+            statement.each(&mut |effect| self.deeds(&effect, number, 0, &mut pending));
+            if pending.makes() > before && pending.verb.is_empty() {
+                pending.verb = verb(statement.text);
+            }
+        }
+        pending
+    }
+
+    fn deeds(&self, effect: &Effect<'_>, number: usize, depth: usize, pending: &mut Pending) {
+        let mut push = |deed| pending.push(number, deed);
+        match *effect {
+            Effect::Set(set) => self.set(&set, &mut push),
+            Effect::SetConfig(set) => self.set_config(&set, &mut push),
+            Effect::Reset { is_local: true, .. } | Effect::SetTransaction | Effect::Notify => {}
+            Effect::Reset { name, .. } => push(Deed::Reset(setting(&name))),
+            Effect::ResetAll => push(Deed::ResetAll),
+            Effect::Transaction(transaction) => {
+                if self.is_touched || !pending.is_empty() {
+                    transaction_deed(transaction).into_iter().for_each(|deed| pending.push(number, deed));
+                }
+            }
+            Effect::Discard(what) => push(Deed::Discard(what)),
+            Effect::Prepare { .. } => push(Deed::Doubt(Kinds::PREPARED)),
+            Effect::Deallocate(_) | Effect::DeallocateAll => push(Deed::MayEnd(Kinds::PREPARED)),
+            Effect::Execute(name) => {
+                let name = name.to_vec();
+                let text = self.texts.iter().find(|(other, _)| **other == *name);
+                if let Some((_, text)) = text.filter(|_| depth < DEPTH_MAX) {
+                    let effects = scan(text, self.dialect, self.policy);
+                    effects.each(|_, effect| self.deeds(&effect, number, depth + 1, pending));
+                }
+            }
+            Effect::Declare { hold: true, .. } => push(Deed::Doubt(Kinds::CURSORS)),
+            Effect::Declare { .. } => {}
+            Effect::Close(_) | Effect::CloseAll => push(Deed::MayEnd(Kinds::CURSORS)),
+            Effect::Listen(_) => push(Deed::Doubt(Kinds::LISTEN)),
+            Effect::Unlisten(_) | Effect::UnlistenAll => push(Deed::MayEnd(Kinds::LISTEN)),
+            Effect::Load => push(Deed::Pin(Reason::Library)),
+            Effect::CreateTemp { on_commit_drop: true, .. } => {}
+            Effect::CreateTemp { .. } => push(Deed::Doubt(Kinds::TEMP)),
+            Effect::Drop(_) => push(Deed::MayEnd(Kinds::TEMP)),
+            Effect::Call { kind, .. } => self.call(kind, &mut push),
+            Effect::Opaque(Opaque::Do | Opaque::Call | Opaque::RunsText) | Effect::Unread => {
+                push(Deed::Doubt(Kinds::ALL));
+            }
+        }
+    }
+
+    fn set(&self, set: &Set<'_>, push: &mut impl FnMut(Deed)) {
+        let name = setting(&set.name);
+        if set.is_local || is_of_transaction(&name) {
+            return;
+        }
+        if *name == *b"seed" {
+            return push(Deed::Pin(Reason::Seed));
+        }
+        if self.mode == StateMode::Pin {
+            push(Deed::Pin(Reason::Setting));
+        }
+        push(match set.value {
+            // What a backslash means is a matter of settings that may differ when it is set again.
+            Value::Written(text) if !text.contains(&b'\\') => {
+                Deed::Set { name, value: text.into(), written: true }
+            }
+            Value::Written(_) | Value::TimeZone(_) | Value::Unread => Deed::Ask(name),
+        });
+    }
+
+    fn set_config(&self, set: &SetConfig<'_>, push: &mut impl FnMut(Deed)) {
+        let is_local = match set.is_local {
+            Argument::Boolean(value) => Some(value),
+            Argument::Parameter(number) => super::bind::boolean(self.values, number),
+            _ => None,
+        };
+        if is_local == Some(true) {
+            return;
+        }
+        let Some(name) = self.text(set.name) else { return push(Deed::Pin(Reason::UnreadSetting)) };
+        let name = canonical(&name.to_ascii_lowercase());
+        if is_of_transaction(&name) {
+            return;
+        }
+        if *name == *b"seed" {
+            return push(Deed::Pin(Reason::Seed));
+        }
+        if self.mode == StateMode::Pin {
+            push(Deed::Pin(Reason::Setting));
+        }
+        let is_certain = set.is_certain && is_local == Some(false);
+        push(match self.text(set.value).filter(|_| is_certain) {
+            Some(value) => Deed::Set { name, value, written: false },
+            None => Deed::Ask(name),
+        });
+    }
+
+    /// What an argument is, if that is known here.
+    fn text(&self, argument: Argument<'_>) -> Option<Box<[u8]>> {
+        match argument {
+            Argument::Literal(literal) => literal.plain.map(Box::from),
+            Argument::Parameter(number) => super::bind::text(self.values, number).map(Box::from),
+            Argument::Boolean(_) | Argument::Unread => None,
+        }
+    }
+
+    fn call(&self, kind: FunctionKind, push: &mut impl FnMut(Deed)) {
+        match kind {
+            FunctionKind::SetConfig | FunctionKind::HiddenSet => push(Deed::Doubt(Kinds::SETTINGS)),
+            FunctionKind::LockTake => push(Deed::Doubt(Kinds::LOCKS)),
+            FunctionKind::LockRelease | FunctionKind::LockReleaseAll => push(Deed::MayEnd(Kinds::LOCKS)),
+            FunctionKind::SequenceAdvance if self.sequences_are_read => push(Deed::Pin(Reason::Sequence)),
+            FunctionKind::SequenceAdvance | FunctionKind::SequenceRead => {}
+            FunctionKind::ConnectionOpen => push(Deed::Pin(Reason::Connection)),
+            FunctionKind::ConnectionClose => push(Deed::Unpin(Reason::Connection)),
+            FunctionKind::SlotCreate => push(Deed::Pin(Reason::Slot)),
+            FunctionKind::SlotDrop => push(Deed::Unpin(Reason::Slot)),
+            FunctionKind::BackupStart => push(Deed::Pin(Reason::Backup)),
+            FunctionKind::BackupStop => push(Deed::Unpin(Reason::Backup)),
+            FunctionKind::OriginSetup => push(Deed::Pin(Reason::Origin)),
+            FunctionKind::OriginReset => push(Deed::Unpin(Reason::Origin)),
+            FunctionKind::Seed => push(Deed::Pin(Reason::Seed)),
+            FunctionKind::Named => push(Deed::Pin(Reason::NamedFunction)),
+            FunctionKind::RunsText => push(Deed::Doubt(Kinds::ALL)),
+            FunctionKind::LargeObject | FunctionKind::Notify => {}
+        }
+    }
+}
+
+impl Pending {
+    /// How much of it makes state that a server may have to be kept for.
+    fn makes(&self) -> usize {
+        self.count(|deed| matches!(deed, Deed::Doubt(_) | Deed::Pin(_) | Deed::Ask(_) | Deed::Set { .. }))
+    }
+}
+
+fn transaction_deed(transaction: Transaction<'_>) -> Option<Deed> {
+    Some(match transaction {
+        Transaction::Begin | Transaction::FinishPrepared => return None,
+        Transaction::Commit { .. } | Transaction::Rollback { .. } | Transaction::Prepare => Deed::End,
+        Transaction::Savepoint(name) => Deed::Savepoint(name.to_vec().into()),
+        Transaction::RollbackTo(name) => Deed::RollbackTo(name.to_vec().into()),
+        Transaction::Release(name) => Deed::Release(name.to_vec().into()),
+    })
+}
+
+/// A setting's name as PostgreSQL compares it.
+fn setting(name: &Name<'_>) -> Box<[u8]> {
+    canonical(&name.to_vec().to_ascii_lowercase())
+}
+
+fn canonical(name: &[u8]) -> Box<[u8]> {
+    // The names that PostgreSQL still takes for others (`map_old_guc_names`).
+    match name {
+        b"sort_mem" => b"work_mem"[..].into(),
+        b"vacuum_mem" => b"maintenance_work_mem"[..].into(),
+        _ => name.into(),
+    }
+}
+
+/// Ends with the transaction, however it is set.
+fn is_of_transaction(name: &[u8]) -> bool {
+    matches!(name, b"transaction_isolation" | b"transaction_read_only" | b"transaction_deferrable")
+}
+
+/// The first word, in capitals.
+fn verb(text: &[u8]) -> Box<str> {
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic();
+    let word: Vec<u8> =
+        text.iter().skip_while(|byte| !is_letter(byte)).take_while(is_letter).take(16).copied().collect();
+    String::from_utf8_lossy(&word.to_ascii_uppercase()).into()
+}
+
+/// Whether this makes state that a client in `refuse` mode may not make.
+pub(crate) fn is_refused(effect: &Effect<'_>) -> bool {
+    match effect.class() {
+        Class::Carried | Class::Pins(_) => true,
+        Class::None | Class::Ends | Class::Unseen => false,
+    }
+}
