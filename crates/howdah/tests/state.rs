@@ -30,19 +30,30 @@ fn settings_go_with_their_client() {
         ("select set_config('my.expression', lower('ABC'), false)", "my.expression", "abc", ""),
         ("set statement_timeout = 12345", "statement_timeout", "12345ms", "0"),
         ("do $$ begin perform set_config('lock_timeout', '77', false); end $$", "lock_timeout", "77ms", "0"),
-        ("set session characteristics as transaction read only", "default_transaction_read_only", "on", "off"),
+        (
+            "set session characteristics as transaction read only",
+            "default_transaction_read_only",
+            "on",
+            "off",
+        ),
         ("begin; set geqo = off; commit", "geqo", "off", "on"),
     ] {
         own.sql(set);
         for _ in 0..2 {
             let shown = other.try_sql(&format!("select coalesce(current_setting('{name}', true), '')"));
             assert!(shown.is_ok(), "{set}");
-            assert_eq!(other.value(&format!("select coalesce(current_setting('{name}', true), '')")), default, "{set}");
+            assert_eq!(
+                other.value(&format!("select coalesce(current_setting('{name}', true), '')")),
+                default,
+                "{set}"
+            );
             shows(&mut own, name, value);
         }
     }
     own.sql("reset all");
-    for (name, default) in [("work_mem", "4MB"), ("statement_timeout", "0"), ("geqo", "on"), ("lock_timeout", "0")] {
+    for (name, default) in
+        [("work_mem", "4MB"), ("statement_timeout", "0"), ("geqo", "on"), ("lock_timeout", "0")]
+    {
         shows(&mut own, name, default);
     }
 }

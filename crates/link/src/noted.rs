@@ -14,8 +14,8 @@ use crate::from_server::Ear;
 use crate::link::Link;
 use crate::out::Out;
 use crate::state::deed::{Deed, Kinds, Pending};
-use crate::state::scan::{Portal, Reading, is_refused, scan};
-use crate::state::{State, Told};
+use crate::state::scan::{Portal, Reading, scan};
+use crate::state::{State, Told, refusal};
 
 /// What was found in a message.
 pub(crate) enum Noted {
@@ -61,20 +61,13 @@ impl Pair<'_> {
             return Noted::Nothing;
         }
         self.learn(effects);
-        if self.policy.state == StateMode::Refuse && self.refuses(effects) {
+        let mut pending = self.pending(effects, values);
+        if self.policy.state == StateMode::Refuse
+            && let Some(words) = refusal::words(&pending, effects)
+        {
+            self.client.push_misused(words.as_bytes());
             return Noted::Refused;
         }
-        let texts = self.state.as_ref().map_or(&[][..], |state| &state.texts);
-        let reading = Reading {
-            mode: self.policy.state,
-            is_touched,
-            sequences_are_read: self.statements.sequences_are_read(),
-            values,
-            texts,
-            dialect: self.client.dialect,
-            policy: self.policy,
-        };
-        let mut pending = reading.pending(effects);
         if !is_whole {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
@@ -83,6 +76,20 @@ impl Pair<'_> {
         }
         self.state.get_or_insert_default().pending.push_back(pending);
         Noted::Deeds
+    }
+
+    fn pending(&self, effects: &Effects<'_>, values: &[u8]) -> Pending {
+        let texts = self.state.as_ref().map_or(&[][..], |state| &state.texts);
+        let reading = Reading {
+            mode: self.policy.state,
+            is_touched: self.state.as_ref().is_some_and(|state| state.is_touched()),
+            sequences_are_read: self.statements.sequences_are_read(),
+            values,
+            texts,
+            dialect: self.client.dialect,
+            policy: self.policy,
+        };
+        reading.pending(effects)
     }
 
     /// What a text says of those that will come.
@@ -98,20 +105,6 @@ impl Pair<'_> {
             Effect::Prepare { name, .. } => keep_text(self.state, &name.to_vec(), None),
             _ => {}
         });
-    }
-
-    /// Whether the policy forbids it; the words are kept for the error.
-    fn refuses(&mut self, effects: &Effects<'_>) -> bool {
-        for statement in effects.statements() {
-            let mut found = false;
-            statement.each(&mut |effect| found |= is_refused(&effect));
-            if found {
-                let words = crate::state::refusal::words(&statement);
-                self.client.push_misused(words.as_bytes());
-                return true;
-            }
-        }
-        false
     }
 
     /// A query that fails at once goes to the server in its place.
@@ -190,12 +183,16 @@ impl Pair<'_> {
     fn note_portal(&mut self, message: Message<'_>, head: BindHead<'_>, text: Arc<[u8]>) -> bool {
         let policy = self.policy;
         let effects = scan(&text, self.client.dialect, policy);
-        if policy.state == StateMode::Refuse && self.refuses(&effects) {
+        let values = &message.body[head.size()..];
+        if policy.state == StateMode::Refuse
+            && let Some(words) = refusal::words(&self.pending(&effects, values), &effects)
+        {
+            self.client.push_misused(words.as_bytes());
             return true;
         }
         let state = self.state.get_or_insert_default();
         state.portals.retain(|portal| *portal.name != *head.portal);
-        let values = message.body[head.size()..].into();
+        let values = values.into();
         if state.portals.len() < KEPT_MAX {
             state.portals.push(Portal { name: head.portal.into(), text, values });
         } else {

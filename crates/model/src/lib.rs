@@ -17,7 +17,7 @@ mod table;
 mod tests;
 
 pub use ids::{ClientId, PoolId, ServerId, WorkerId};
-pub use mode::{PoolMode, StateMode};
+pub use mode::PoolMode;
 pub use moment::Moment;
 pub use parameters::Parameters;
 pub use refusal::{Outcome, Refusal};

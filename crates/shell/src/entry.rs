@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use client::login::{Carried, UnknownParameter};
 use hub::ClientPolicy;
-use link::Policy;
+use link::{Functions, Policy};
 use model::Refusal;
 
 use crate::home::Home;
@@ -68,7 +68,9 @@ pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
         reset_query: policy.server_reset_query.as_bytes().into(),
         reset_always: policy.server_reset_query_always,
         check_query: policy.server_check_query.as_ref().map(|text| text.as_bytes().into()),
-        state: model::StateMode::Carry,
+        state: policy.session_state,
+        functions: Arc::new(Functions::with(policy.state_functions.iter().map(String::as_str))),
+        notify_pins: policy.notify_pins,
         query_timeout: policy.query_timeout,
         idle_transaction_timeout: policy.idle_transaction_timeout,
         transaction_timeout: policy.transaction_timeout,

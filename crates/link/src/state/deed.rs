@@ -90,6 +90,11 @@ impl Pending {
         self.deeds.iter().filter(|(_, deed)| is(deed)).count()
     }
 
+    /// The first that `is` finds something in, with the number of its statement.
+    pub(crate) fn find<T>(&self, is: impl Fn(&Deed) -> Option<T>) -> Option<(usize, T)> {
+        self.deeds.iter().find_map(|(number, deed)| Some((*number, is(deed)?)))
+    }
+
     /// Whether it changes what a transaction can undo.
     pub(crate) fn sets(&self) -> bool {
         let sets =

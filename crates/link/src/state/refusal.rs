@@ -1,37 +1,26 @@
 //! The words of a refused statement: which it is, what it would make, and what to do instead.
 
-use sql::state::{Class, Effect, Reason, Statement};
+use sql::state::{Effects, Reason};
 
-/// So much of a statement is repeated, in bytes.
-const TEXT_BYTES_MAX: usize = 64;
+use super::deed::{Deed, Kinds, Pending};
 
-/// For the first effect of a statement that is refused.
-pub(crate) fn words(statement: &Statement<'_>) -> String {
-    let mut found = None;
-    statement.each(&mut |effect| {
-        if found.is_none() && super::scan::is_refused(&effect) {
-            found = Some(about(&effect));
+/// So much of a statement is repeated, in characters.
+const TEXT_CHARS_MAX: usize = 64;
+
+/// For the first statement that would surely keep its server; nothing if none would.
+pub(crate) fn words(pending: &Pending, effects: &Effects<'_>) -> Option<String> {
+    let (number, reason) = pending.find(|deed| match deed {
+        Deed::Pin(reason) => Some(*reason),
+        // What may do anything is let through, and the server is asked what it did.
+        Deed::Doubt(kinds) if *kinds != Kinds::ALL => {
+            Kinds::REASONS.iter().find(|(kind, _)| kinds.has(*kind)).map(|(_, reason)| *reason)
         }
-    });
-    let (what, instead) = found.unwrap_or(("session state", "a transaction"));
+        _ => None,
+    })?;
+    let statement = effects.statements().nth(number)?;
     let text = String::from_utf8_lossy(statement.text);
-    let text: String =
-        text.chars().take(TEXT_BYTES_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    format!("{what} is not allowed here (session_state = refuse): {text}; use {instead}")
-}
-
-fn about(effect: &Effect<'_>) -> (&'static str, &'static str) {
-    match effect.class() {
-        Class::Pins(reason) => {
-            let (what, _, instead) = reason.says();
-            (what, instead)
-        }
-        _ => match effect {
-            Effect::Prepare { .. } | Effect::Execute(_) => {
-                let (what, _, instead) = Reason::Prepared.says();
-                (what, instead)
-            }
-            _ => ("a setting of the session", "SET LOCAL within a transaction, or a startup parameter"),
-        },
-    }
+    let cut: String =
+        text.chars().take(TEXT_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let (what, _, instead) = Reason::says(reason);
+    Some(format!("{what} is not allowed here (session_state = refuse): {cut}; instead: {instead}"))
 }

@@ -6,8 +6,7 @@ use client::Dialect;
 use model::StateMode;
 use sql::name::Name;
 use sql::state::{
-    Argument, Class, Effect, Effects, FunctionKind, Opaque, Options, Reason, Set, SetConfig, Transaction,
-    Value,
+    Argument, Effect, Effects, FunctionKind, Opaque, Options, Reason, Set, SetConfig, Transaction, Value,
 };
 
 use super::deed::{Deed, Kinds, Pending};
@@ -224,12 +223,4 @@ fn verb(text: &[u8]) -> Box<str> {
     let word: Vec<u8> =
         text.iter().skip_while(|byte| !is_letter(byte)).take_while(is_letter).take(16).copied().collect();
     String::from_utf8_lossy(&word.to_ascii_uppercase()).into()
-}
-
-/// Whether this makes state that a client in `refuse` mode may not make.
-pub(crate) fn is_refused(effect: &Effect<'_>) -> bool {
-    match effect.class() {
-        Class::Carried | Class::Pins(_) => true,
-        Class::None | Class::Ends | Class::Unseen => false,
-    }
 }

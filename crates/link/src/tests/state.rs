@@ -638,23 +638,23 @@ fn pin_keeps_the_server_for_settings_too() {
 
 #[test]
 fn refuse_raises_an_error_in_place() {
-    let words = "0A000 a setting of the session is not allowed here (session_state = refuse): set a = 1; use SET LOCAL \
-                 within a transaction, or a startup parameter";
+    let words = "0A000 LISTEN is not allowed here (session_state = refuse): listen a; instead: listen on a connection \
+                 that does nothing else";
     check_on(
         &stage(StateMode::Refuse),
         &format!(
-            "C Q(begin;set a = 1)
+            "C Q(begin;listen a)
              > Q(EXECUTE howdah_0)
              S E(26000 no such statement) Z(I)
              < E({words}) Z(I)
              free
-             C P(s,set a = 1) B(s) E S
-             > P(#1,set a = 1) B(#0) E S
+             C P(s,listen a) B(s) E S
+             > P(#1,listen a) B(#0) E S
              S 1 E(26000 no such statement) Z(I)
              < 1 E({words}) Z(I)
              free
-             C Q(set local a = 1)
-             > Q(set local a = 1)
+             C Q(set a = 1)
+             > Q(set a = 1)
              S C(SET) Z(I)
              < C(SET) Z(I)
              free"
