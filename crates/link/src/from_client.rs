@@ -12,7 +12,7 @@ use server::{Entry, Owed, Server};
 use wire::Header;
 use wire::client::{Target, tag};
 
-use crate::link::Link;
+use crate::link::{Link, Permit};
 use crate::noted::Noted;
 use crate::out::Out;
 use crate::policy::Policy;
@@ -47,6 +47,8 @@ pub(crate) enum Step {
     More,
     /// What it comes to depends on answers of the server that have not come.
     Wait,
+    /// It makes state that will keep the server, and somebody must be asked first.
+    Pin,
     /// The session ends.
     Close(Option<Box<Refusal>>),
 }
@@ -58,6 +60,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) statements: &'a Statements,
     pub(crate) state: &'a mut Option<Box<State>>,
+    pub(crate) permit: &'a mut Permit,
     pub(crate) out: &'a mut Out,
 }
 
@@ -73,6 +76,7 @@ impl Link {
             policy: &self.policy,
             statements: &self.statements,
             state: &mut self.state,
+            permit: &mut self.permit,
             out,
         };
         let progress = pair.run(input);
@@ -82,7 +86,8 @@ impl Link {
                 self.transaction_since = now;
             }
         }
-        self.unheard = false;
+        // What waits for a permit was not heard yet: the server is kept for it.
+        self.unheard = progress.then == Then::Pin;
         self.quiet_since = now;
         progress
     }
@@ -139,6 +144,7 @@ impl Pair<'_> {
                 Step::Done => at += end,
                 Step::More => break Then::Read,
                 Step::Wait => break Then::Wait,
+                Step::Pin => break Then::Pin,
                 Step::Close(refusal) => break Then::Close(refusal),
             }
         };
@@ -192,29 +198,29 @@ impl Pair<'_> {
         if self.policy.disable_pqexec {
             return Step::Close(Some(Box::new(Refusal::PqExecDisallowed)));
         }
-        self.server.soiled = true;
         // PostgreSQL 18 runs it in the implicit transaction of the batch before it, and fails the next query of the
         // session with an internal error: that must not be another client's.
-        let spoils = self.server.ledger.is_unsynced();
+        let mut entry = Entry::client(Owed::Query);
+        entry.marks.spoils = self.server.ledger.is_unsynced();
         if !self.server.ledger.is_skipping() {
             match self.deallocated(message) {
                 Found::Open => return Step::Wait,
                 Found::Statement(name) => self.deallocate(&name),
                 Found::Nothing => {}
             }
+            if self.policy.scans() {
+                match self.note_query(message) {
+                    Noted::Nothing => {}
+                    Noted::Deeds => entry.marks.state = true,
+                    Noted::Refused => return self.refuse_query(message, entry),
+                    Noted::Asks => return Step::Pin,
+                }
+            }
             // A simple query destroys the unnamed statement.
             self.client.unnamed = None;
             self.server.unnamed = None;
         }
-        let mut entry = Entry::client(Owed::Query);
-        entry.marks.spoils = spoils;
-        if self.policy.scans() {
-            match self.note_query(message) {
-                Noted::Nothing => {}
-                Noted::Deeds => entry.marks.state = true,
-                Noted::Refused => return self.refuse_query(message, entry),
-            }
-        }
+        self.server.soiled = true;
         self.server.ledger.push(entry);
         self.forward(message, 0);
         Step::Done

@@ -49,6 +49,10 @@ mod progress {
         Read,
         /// No more bytes of this side until the other has sent some.
         Wait,
+        /// The client's next message makes state that will keep its server, and nothing of it was sent. Whoever
+        /// counts such clients says [`Link::permit`](crate::Link::permit) and gives the bytes again, or takes the
+        /// server and does so with a later one.
+        Pin,
         /// The client has said goodbye, or what it sent cannot be answered in any other way.
         ///
         /// Boxed: this travels with every read, and a refusal only once.

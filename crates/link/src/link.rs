@@ -38,6 +38,17 @@ pub enum Standing {
     Spoilt,
 }
 
+/// Whether the client may make state that keeps its server, as far as others are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permit {
+    /// Nobody was asked.
+    None,
+    /// It may.
+    Given,
+    /// It is in the middle of something: so it does without being asked, which nobody was told yet.
+    Taken,
+}
+
 /// One client and at most one server.
 #[derive(Debug)]
 pub struct Link {
@@ -48,6 +59,7 @@ pub struct Link {
     pub(crate) statements: Arc<Statements>,
     /// What the client's statements did to its session, if they did anything.
     pub(crate) state: Option<Box<State>>,
+    pub(crate) permit: Permit,
     /// Our own messages must be answered before the client's may follow.
     pub(crate) preparing: bool,
     /// The preparation sets what the client relies on.
@@ -69,6 +81,7 @@ impl Link {
             policy,
             statements,
             state: None,
+            permit: Permit::None,
             preparing: false,
             carrying: false,
             unheard: false,
@@ -158,6 +171,21 @@ impl Link {
             && self.server.as_ref().is_some_and(|server| server.is_shareable())
     }
 
+    /// The client may make state that keeps this server.
+    pub fn permit(&mut self) {
+        self.permit = Permit::Given;
+    }
+
+    /// Whether the client has, since the last time this was asked, made such state without [`Link::permit`].
+    pub fn has_pinned_unasked(&mut self) -> bool {
+        let is_news = self.permit == Permit::Taken
+            || (self.permit == Permit::None && self.state.is_some() && self.pins().is_some());
+        if is_news {
+            self.permit = Permit::Given;
+        }
+        is_news
+    }
+
     /// Why the client keeps its server between transactions, if it does.
     pub fn pins(&self) -> Option<&Pins> {
         self.state.as_ref()?.held.pins()
@@ -192,6 +220,7 @@ impl Link {
         self.query_since = Moment::NEVER;
         self.transaction_since = Moment::NEVER;
         let mut server = self.server.take()?;
+        self.permit = Permit::None;
         if let Some(state) = self.state.take() {
             leave(&state, &mut server);
             self.state = state.without_server();

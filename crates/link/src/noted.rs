@@ -11,7 +11,7 @@ use wire::server::TransactionStatus;
 
 use crate::from_client::{Message, Pair, Step};
 use crate::from_server::Ear;
-use crate::link::Link;
+use crate::link::{Link, Permit};
 use crate::out::Out;
 use crate::state::deed::{Deed, Kinds, Pending};
 use crate::state::scan::{Portal, Reading, scan};
@@ -25,6 +25,8 @@ pub(crate) enum Noted {
     Deeds,
     /// It is not to be done.
     Refused,
+    /// It keeps its server, and may not yet.
+    Asks,
 }
 
 /// Fails in any session: no server has such a statement.
@@ -68,6 +70,9 @@ impl Pair<'_> {
             self.client.push_misused(words.as_bytes());
             return Noted::Refused;
         }
+        if self.must_ask(&pending) {
+            return Noted::Asks;
+        }
         if !is_whole {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
@@ -107,6 +112,18 @@ impl Pair<'_> {
         });
     }
 
+    /// Whether somebody must be asked before this is sent: only while the server could still be given back.
+    fn must_ask(&mut self, pending: &Pending) -> bool {
+        if *self.permit != Permit::None || refusal::pins(pending).is_none() {
+            return false;
+        }
+        let is_clean = self.server.is_shareable() && self.state.as_ref().is_none_or(|state| state.is_free());
+        if !is_clean {
+            *self.permit = Permit::Taken;
+        }
+        is_clean
+    }
+
     /// A query that fails at once goes to the server in its place.
     #[cold]
     pub(crate) fn refuse_query(&mut self, message: Message<'_>, mut entry: Entry) -> Step {
@@ -118,25 +135,40 @@ impl Pair<'_> {
     }
 
     /// A Parse whose statement is known to the server by the client's own name: the unnamed one, or any where names
-    /// are passed through.
+    /// are passed through. False if somebody must be asked first.
     #[inline]
-    pub(crate) fn note_parse(&mut self, message: Message<'_>) {
+    pub(crate) fn note_parse(&mut self, message: Message<'_>) -> bool {
         if !self.policy.scans() {
-            return;
+            return true;
         }
         let Ok(parse) = Parse::read(message.body) else {
             if !message.is_whole {
                 self.note_long_parse(message.body);
             }
-            return;
+            return true;
         };
         let text = parse.query();
         let policy = self.policy;
-        if !scan(text, self.client.dialect, policy).is_plain() {
+        let effects = scan(text, self.client.dialect, policy);
+        if !effects.is_plain() {
+            if self.asks_at_parse(&effects) {
+                return false;
+            }
             keep_text(self.state, parse.name, Some(text));
         } else if self.state.is_some() {
             keep_text(self.state, parse.name, None);
         }
+        true
+    }
+
+    /// What is parsed is run, as a rule: at its Bind it would be too late to give the server back.
+    #[cold]
+    pub(crate) fn asks_at_parse(&mut self, effects: &Effects<'_>) -> bool {
+        if *self.permit != Permit::None || self.policy.state == StateMode::Refuse || effects.is_stateless() {
+            return false;
+        }
+        let pending = self.pending(effects, &[]);
+        self.server.is_shareable() && self.must_ask(&pending)
     }
 
     #[cold]
@@ -145,27 +177,19 @@ impl Pair<'_> {
         keep_text(self.state, name, Some(UNREAD));
     }
 
-    /// A Bind: its portal does what its statement does. True if that is refused.
+    /// A Bind: its portal does what its statement does. What becomes of it if that may not be.
     #[inline]
     pub(crate) fn note_bind(
         &mut self,
         message: Message<'_>,
         head: BindHead<'_>,
         statement: Option<&Arc<Statement>>,
-    ) -> bool {
+    ) -> Option<Step> {
         if !self.policy.scans() {
-            return false;
+            return None;
         }
-        let (policy, dialect) = (self.policy, self.client.dialect);
         let text: Option<Arc<[u8]>> = match statement {
-            Some(statement) => {
-                let scanned = |text: &[u8]| !scan(text, dialect, policy).is_plain();
-                let does = match dialect.is_usual() {
-                    true => statement.makes_state(scanned),
-                    false => scanned(statement.text()),
-                };
-                does.then(|| statement.text().into())
-            }
+            Some(statement) => self.does_something(statement).then(|| statement.text().into()),
             None => self.state.as_ref().and_then(|state| state.text(head.statement)),
         };
         match text {
@@ -174,13 +198,27 @@ impl Pair<'_> {
                 if let Some(state) = self.state {
                     state.portals.retain(|portal| *portal.name != *head.portal);
                 }
-                false
+                None
             }
         }
     }
 
+    /// Whether a shared statement does anything to a session, or to its transaction.
+    #[inline]
+    pub(crate) fn does_something(&self, statement: &Statement) -> bool {
+        let (policy, dialect) = (self.policy, self.client.dialect);
+        if !policy.scans() {
+            return false;
+        }
+        let scanned = |text: &[u8]| !scan(text, dialect, policy).is_plain();
+        match dialect.is_usual() {
+            true => statement.makes_state(scanned),
+            false => scanned(statement.text()),
+        }
+    }
+
     #[cold]
-    fn note_portal(&mut self, message: Message<'_>, head: BindHead<'_>, text: Arc<[u8]>) -> bool {
+    fn note_portal(&mut self, message: Message<'_>, head: BindHead<'_>, text: Arc<[u8]>) -> Option<Step> {
         let policy = self.policy;
         let effects = scan(&text, self.client.dialect, policy);
         let values = &message.body[head.size()..];
@@ -188,7 +226,10 @@ impl Pair<'_> {
             && let Some(words) = refusal::words(&self.pending(&effects, values), &effects)
         {
             self.client.push_misused(words.as_bytes());
-            return true;
+            return Some(self.refuse_in_place(message, Owed::Bind, Instead::State));
+        }
+        if self.asks_at_parse(&effects) {
+            return Some(Step::Pin);
         }
         let state = self.state.get_or_insert_default();
         state.portals.retain(|portal| *portal.name != *head.portal);
@@ -203,7 +244,7 @@ impl Pair<'_> {
             });
             state.portals.swap_remove(0);
         }
-        false
+        None
     }
 
     /// An Execute of a client that has state: of what portal?

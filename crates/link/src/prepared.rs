@@ -42,7 +42,9 @@ impl Pair<'_> {
             return Step::Done;
         }
         if !self.policy.maps_statements() {
-            self.note_parse(message);
+            if !self.note_parse(message) {
+                return Step::Pin;
+            }
             self.pass(message, Some(Owed::Parse));
             return Step::Done;
         }
@@ -55,6 +57,9 @@ impl Pair<'_> {
     }
 
     fn parse_unnamed(&mut self, message: Message<'_>) -> Step {
+        if !self.note_parse(message) {
+            return Step::Pin;
+        }
         self.client.unnamed_serial = self.client.unnamed_serial.wrapping_add(1);
         let serial = self.client.unnamed_serial;
         // Bound at once, as most drivers do, it is never asked for again; else it must outlive this lease.
@@ -65,7 +70,6 @@ impl Pair<'_> {
             self.client.unnamed = Some(Box::new(Unnamed { serial, rest }));
         }
         self.server.unnamed = Some(UnnamedOf { client: self.client.id, serial });
-        self.note_parse(message);
         self.pass(message, Some(Owed::Parse));
         Step::Done
     }
@@ -104,6 +108,13 @@ impl Pair<'_> {
         let statement = self.statements.intern(parse.rest, &self.client.meaning());
         if !self.server.prepared.is_certain(statement.id, batch) {
             return Step::Wait;
+        }
+        if self.does_something(&statement) {
+            let policy = self.policy;
+            let effects = crate::state::scan::scan(statement.text(), self.client.dialect, policy);
+            if self.asks_at_parse(&effects) {
+                return Step::Pin;
+            }
         }
         self.out.tally.client_parses += 1;
         self.client.names().insert(parse.name, Arc::clone(&statement), batch);
@@ -154,9 +165,9 @@ impl Pair<'_> {
         }
         if !self.policy.maps_statements() {
             if let Some(head) = BindHead::peek(message.body)
-                && self.note_bind(message, head, None)
+                && let Some(step) = self.note_bind(message, head, None)
             {
-                return self.refuse_in_place(message, Owed::Bind, Instead::State);
+                return step;
             }
             self.pass(message, Some(Owed::Bind));
             return Step::Done;
@@ -169,23 +180,21 @@ impl Pair<'_> {
             };
         };
         if head.statement.is_empty() {
-            if self.note_bind(message, head, None) {
-                return self.refuse_in_place(message, Owed::Bind, Instead::State);
-            }
-            return self.use_unnamed(message, Owed::Bind);
+            let noted = self.note_bind(message, head, None);
+            return noted.unwrap_or_else(|| self.use_unnamed(message, Owed::Bind));
         }
         let statement = match self.find(head.statement) {
             Found::Statement(statement) => statement,
             Found::Nothing => {
-                if self.note_bind(message, head, None) {
-                    return self.refuse_in_place(message, Owed::Bind, Instead::State);
+                if let Some(step) = self.note_bind(message, head, None) {
+                    return step;
                 }
                 return self.use_unknown(message, head.statement, Owed::Bind);
             }
             Found::Open => return Step::Wait,
         };
-        if self.note_bind(message, head, Some(&statement)) {
-            return self.refuse_in_place(message, Owed::Bind, Instead::State);
+        if let Some(step) = self.note_bind(message, head, Some(&statement)) {
+            return step;
         }
         self.out.tally.binds += 1;
         let name = statement.server_name();

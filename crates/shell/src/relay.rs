@@ -205,7 +205,7 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     kept.end(&mut side.pending, &worker.scratch[..count], progress.consumed);
     steady.stalled = false;
     match progress.then {
-        Then::Read | Then::Wait => Turn::Moved,
+        Then::Read | Then::Wait | Then::Pin => Turn::Moved,
         Then::Close(refusal) => Turn::End(refusal),
         Then::ServerGone(told) => Turn::ServerGone(told),
     }
@@ -362,6 +362,11 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
     steady.unread = false;
     match progress.then {
         Then::Read | Then::ServerGone(_) => Turn::Moved,
+        Then::Pin => {
+            steady.link.permit();
+            steady.unread = true;
+            Turn::Moved
+        }
         Then::Wait => {
             steady.stalled = true;
             steady.unread = true;

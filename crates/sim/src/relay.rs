@@ -174,7 +174,7 @@ impl World {
         keep_rest(&mut side.pending, kept, length, progress.consumed, &self.scratch[..count]);
         steady.stalled = false;
         match progress.then {
-            Then::Read | Then::Wait => Turn::Moved,
+            Then::Read | Then::Wait | Then::Pin => Turn::Moved,
             Then::Close(refusal) => Turn::End(refusal.map(|refusal| *refusal)),
             Then::ServerGone(told) => Turn::ServerGone(told),
         }
@@ -264,6 +264,11 @@ impl World {
         steady.unread = false;
         match progress.then {
             Then::Read | Then::ServerGone(_) => Turn::Moved,
+            Then::Pin => {
+                steady.link.permit();
+                steady.unread = true;
+                Turn::Moved
+            }
             Then::Wait => {
                 steady.stalled = true;
                 steady.unread = true;

@@ -19,6 +19,8 @@ pub struct Seat {
     pub from_server: Vec<u8>,
     pub to_client: Vec<u8>,
     pub to_server: Vec<u8>,
+    /// It may not make state that keeps its server.
+    pub is_denied: bool,
     /// What ended it, once something has.
     pub end: Option<Then>,
 }
@@ -51,6 +53,7 @@ impl Seat {
             from_server: Vec::new(),
             to_client: Vec::new(),
             to_server: Vec::new(),
+            is_denied: false,
             end: None,
         }
     }
@@ -84,12 +87,21 @@ impl Seat {
         if self.end.is_some() || !self.link.wants_client_bytes() {
             return;
         }
-        let mut out = Out::default();
-        let progress = self.link.on_client(NOW, &self.from_client, &mut out);
-        append(&mut self.to_server, &out.to_server, &self.from_client);
-        append(&mut self.to_client, &out.to_client, &self.from_client);
-        self.from_client.drain(..progress.consumed);
-        self.note(progress.then);
+        loop {
+            let mut out = Out::default();
+            let progress = self.link.on_client(NOW, &self.from_client, &mut out);
+            append(&mut self.to_server, &out.to_server, &self.from_client);
+            append(&mut self.to_client, &out.to_client, &self.from_client);
+            self.from_client.drain(..progress.consumed);
+            if progress.then != Then::Pin {
+                return self.note(progress.then);
+            }
+            assert!(!self.link.release_due());
+            if self.is_denied {
+                return;
+            }
+            self.link.permit();
+        }
     }
 
     fn note(&mut self, then: Then) {

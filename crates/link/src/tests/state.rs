@@ -679,3 +679,41 @@ fn a_text_that_is_streamed_is_scanned_as_far_as_it_is_here() {
     seat.server_says(&server_bytes("C(SELECT 0) Z(I)"));
     assert!(seat.release().is_some());
 }
+
+#[test]
+fn who_would_keep_its_server_asks_before_anything_is_sent() {
+    use super::harness::{Seat, server};
+    use super::words::{client_bytes, client_words};
+    for (text, rest) in [
+        ("Q(listen a)", "Q(listen a)"),
+        ("Q(begin;listen a)", "Q(begin;listen a)"),
+        ("P(,listen a) B E S", "P(,listen a) B E S"),
+        ("P(s,listen a) B(s) E S", "P(#,listen a) B(#) E S"),
+    ] {
+        let stage = stage(StateMode::Carry);
+        let mut seat = Seat::new(1, &stage.policy, &Default::default(), stage.client);
+        seat.is_denied = true;
+        seat.grant(server(1, stage.server.clone()), false);
+        seat.client_says(&client_bytes(text));
+        assert_eq!(
+            (client_words(&seat.to_server), client_words(&seat.from_client).as_str()),
+            (String::new(), text)
+        );
+        // Its server is anybody's, and the next one is its own.
+        assert!(seat.leave().is_some_and(|server| server.is_shareable()));
+        seat.is_denied = false;
+        seat.grant(server(2, stage.server), false);
+        // A number is given each time it is looked at.
+        assert_eq!(client_words(&seat.to_server).replace(|c: char| c.is_ascii_digit(), ""), rest);
+        assert!(!seat.link.has_pinned_unasked());
+    }
+    // In the middle of something it is too late.
+    let stage = stage(StateMode::Carry);
+    let mut seat = Seat::new(1, &stage.policy, &Default::default(), stage.client);
+    seat.is_denied = true;
+    seat.grant(server(1, stage.server), false);
+    seat.client_says(&client_bytes("Q(begin) Q(listen a)"));
+    assert_eq!(client_words(&seat.to_server), "Q(begin) Q(listen a)");
+    assert!(seat.link.has_pinned_unasked());
+    assert!(!seat.link.has_pinned_unasked());
+}
