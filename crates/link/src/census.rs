@@ -25,7 +25,6 @@ pub(crate) struct Census {
     settings: Vec<(Box<[u8]>, Option<Box<[u8]>>)>,
     bytes: usize,
     failed: bool,
-    answered: bool,
 }
 
 /// So often in a row it may fail.
@@ -114,10 +113,6 @@ impl Census {
     pub(crate) fn fail(&mut self) {
         self.failed = true;
     }
-
-    pub(crate) fn end(&mut self) {
-        self.answered = true;
-    }
 }
 
 fn columns(body: &[u8]) -> Option<[Option<&[u8]>; 3]> {
@@ -136,7 +131,12 @@ fn columns(body: &[u8]) -> Option<[Option<&[u8]>; 3]> {
 
 impl State {
     /// The server has told what it has, or could not.
-    fn conclude(&mut self, census: Census, client: &mut client::Client, server: &mut server::Server) {
+    pub(crate) fn conclude(
+        &mut self,
+        census: Census,
+        client: &mut client::Client,
+        server: &mut server::Server,
+    ) {
         if census.failed {
             self.failures += 1;
             if self.failures >= FAILURES_MAX {
@@ -201,9 +201,6 @@ impl Link {
     #[cold]
     pub(crate) fn heed_answer(&mut self, now: Moment, out: &mut Out) {
         let (Some(state), Some(server)) = (&mut self.state, &mut self.server) else { return };
-        if let Some(census) = state.census.take_if(|census| census.answered) {
-            state.conclude(census, &mut self.client, server);
-        }
         let is_idle = server.ledger.is_empty() && server.status == wire::server::TransactionStatus::Idle;
         if is_idle && state.census.is_none() && state.held.settle(now) {
             out.tally.pins += 1;

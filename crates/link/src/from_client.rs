@@ -39,6 +39,13 @@ pub(crate) struct Message<'a> {
     pub(crate) next: Option<u8>,
 }
 
+impl Message<'_> {
+    /// Whether a Parse is followed by a Bind, as far as can be seen: else it is prepared for later.
+    pub(crate) fn may_be_bound_next(self) -> bool {
+        matches!(self.next, None | Some(tag::BIND))
+    }
+}
+
 /// What a message comes to.
 pub(crate) enum Step {
     /// The message is dealt with as far as it is here.

@@ -27,7 +27,7 @@ pub use link::{Granted, Link, Standing};
 pub use out::{Out, Side, Span, Tally};
 pub use policy::Policy;
 pub use progress::{Progress, Then};
-pub use sql::state::Functions;
+pub use sql::state::{Functions, Reason};
 pub use state::pins::Pins;
 
 mod progress {

@@ -151,7 +151,7 @@ impl Pair<'_> {
         let policy = self.policy;
         let effects = scan(text, self.client.dialect, policy);
         if !effects.is_plain() {
-            if self.asks_at_parse(&effects) {
+            if message.may_be_bound_next() && self.asks_at_parse(&effects) {
                 return false;
             }
             keep_text(self.state, parse.name, Some(text));
@@ -354,8 +354,11 @@ impl Ear<'_> {
     pub(crate) fn session_is_ready(&mut self, front: Entry) {
         let Some(Some(state)) = &mut self.state else { return };
         if front.marks.census {
-            if let Some(census) = &mut state.census {
-                census.end();
+            // Before what was answered behind it takes hold: that may end what it has shown.
+            if let Some(census) = state.census.take()
+                && let Some(client) = self.client.as_deref_mut()
+            {
+                state.conclude(census, client, self.server);
             }
             return;
         }

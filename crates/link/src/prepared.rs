@@ -109,7 +109,7 @@ impl Pair<'_> {
         if !self.server.prepared.is_certain(statement.id, batch) {
             return Step::Wait;
         }
-        if self.does_something(&statement) {
+        if message.may_be_bound_next() && self.does_something(&statement) {
             let policy = self.policy;
             let effects = crate::state::scan::scan(statement.text(), self.client.dialect, policy);
             if self.asks_at_parse(&effects) {

@@ -536,6 +536,8 @@ fn welcome(
         ticket: None,
         waiting_since: Moment::NEVER,
         told_queued: false,
+        wants_pin: false,
+        pinned: None,
         is_sure: false,
         lease: None,
         stalled: false,

@@ -78,6 +78,11 @@ pub fn client_closed(shared: &Shared, session: &Session, refusal: Option<&Refusa
     }
 }
 
+/// A client begins to keep its server.
+pub fn pinned(session: &Session, words: &str) {
+    tracing::info!(socket = %ClientName(session), "keeps its server: {words}");
+}
+
 /// A server was connected.
 pub fn server_opened(shared: &Shared, moored: &Moored) {
     if shared.settings().general.log_connections {

@@ -44,7 +44,12 @@ pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) ->
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let deadline = worker.now.deadline(steady.link.policy().query_wait_timeout);
     let near = near(worker, &steady.link.client.parameters);
-    let answer = steady.home.pool().checkout(worker.now, near, session, deadline);
+    let mut pool = steady.home.pool();
+    let answer = match steady.wants_pin {
+        false => pool.checkout(worker.now, near, session, deadline),
+        true => pool.checkout_pinned(worker.now, near, session, deadline),
+    };
+    drop(pool);
     answered(worker, session, core, answer)
 }
 
@@ -54,7 +59,12 @@ pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Co
     let since = if steady.waiting_since == Moment::NEVER { worker.now } else { steady.waiting_since };
     let deadline = since.deadline(steady.link.policy().query_wait_timeout);
     let near = near(worker, &steady.link.client.parameters);
-    let answer = steady.home.pool().checkout_first(worker.now, near, session, since, deadline);
+    let mut pool = steady.home.pool();
+    let answer = match steady.wants_pin {
+        false => pool.checkout_first(worker.now, near, session, since, deadline),
+        true => pool.checkout_pinned_first(worker.now, near, session, since, deadline),
+    };
+    drop(pool);
     answered(worker, session, core, answer)
 }
 
@@ -111,6 +121,9 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if !worker.out.to_client.is_empty() {
         core.stream.send(&worker.out.to_client, &[]);
     }
+    if granted.pinned {
+        steady.link.permit();
+    }
     steady.lease = Some(Lease { moored: granted.server, side });
     Checkout::Granted
 }
@@ -124,6 +137,13 @@ pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut 
 /// The link is done with its server: back to the pool, or straight to the next waiter.
 #[inline]
 pub fn release(worker: &mut Worker, steady: &mut Steady) {
+    steady.wants_pin = false;
+    give_up(worker, steady);
+}
+
+/// As `release`, of a client that goes on to ask for another.
+#[inline]
+pub fn give_up(worker: &mut Worker, steady: &mut Steady) {
     let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
         return;
     };
@@ -254,6 +274,7 @@ pub fn cancel(worker: &mut Worker, core: &mut Core) {
         && steady.home.pool().forget(ticket)
     {
         steady.ticket = None;
+        steady.wants_pin = false;
         crate::waiting::answer_canceled(worker, core);
     }
 }
@@ -277,5 +298,8 @@ pub fn count(counters: &Counters, tally: &Tally) {
     }
     if tally.binds > 0 {
         counters.add_bind_count(u64::from(tally.binds));
+    }
+    if tally.pins > 0 {
+        counters.add_pin_count(u64::from(tally.pins));
     }
 }

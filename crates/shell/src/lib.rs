@@ -29,6 +29,7 @@ pub mod sources;
 pub mod timer;
 pub mod clock;
 mod peer;
+pub mod pins;
 mod random;
 mod alike;
 mod journal;

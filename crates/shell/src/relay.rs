@@ -14,6 +14,7 @@ use model::{Moment, Refusal};
 
 use crate::journal;
 use crate::lease::{self, Checkout};
+use crate::pins;
 use crate::session::{Core, Lease, Letter, Phase, Session, Steady, news};
 use crate::socket::{Received, Stream};
 use crate::worker::Worker;
@@ -60,7 +61,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
         }
         match server_turn(worker, core) {
             Turn::Moved => {
-                finish_turn(worker, core);
+                finish_turn(worker, session, core);
                 if is_at_rest(core) {
                     break;
                 }
@@ -80,7 +81,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
         }
         match client_turn(worker, session, core) {
             Turn::Moved => {
-                finish_turn(worker, core);
+                finish_turn(worker, session, core);
                 if is_at_rest(core) {
                     break;
                 }
@@ -143,19 +144,22 @@ fn steady(core: &mut Core) -> Option<(&mut Steady, &mut Stream)> {
 }
 
 /// After each move: the server goes back as soon as it is free, and the work is counted.
-fn finish_turn(worker: &mut Worker, core: &mut Core) {
-    let Some((steady, _)) = steady(core) else { return };
+fn finish_turn(worker: &mut Worker, session: &Session, core: &mut Core) {
+    let Some((steady, client)) = steady(core) else { return };
     if !worker.out.tally.is_empty() {
         lease::count(&steady.home.counters[usize::from(worker.id.0)], &worker.out.tally);
         worker.out.tally = Tally::default();
     }
+    if steady.link.has_pinned_unasked() {
+        pins::count_beyond(steady);
+    }
+    if steady.link.pins().is_some() || steady.pinned.is_some() {
+        pins::note(worker, session, steady, client);
+    }
     match steady.link.standing() {
         Standing::Kept => {}
         Standing::Free => {
-            let lease = steady.lease.as_ref();
-            let is_through =
-                |lease: &Lease| lease.side.pending.is_empty() && !lease.side.stream.is_backed_up();
-            if lease.is_some_and(is_through) {
+            if steady.lease.as_ref().is_some_and(Lease::is_through) {
                 lease::release(worker, steady);
             }
         }
@@ -260,7 +264,7 @@ fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     if steady.lease.is_none() {
         return without_server(worker, session, core);
     }
-    with_server(worker, core)
+    with_server(worker, session, core)
 }
 
 /// The client has news and no server: it is given one before its bytes are read, so that those of a client
@@ -293,7 +297,7 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
         return Turn::Rest;
     }
     match lease::checkout(worker, session, core) {
-        Checkout::Granted => with_server(worker, core),
+        Checkout::Granted => with_server(worker, session, core),
         Checkout::Queued => Turn::Rest,
         Checkout::Refused(refusal) => Turn::End(Some(refusal)),
     }
@@ -314,7 +318,7 @@ fn leave_if_silent(core: &mut Core) {
     }
 }
 
-fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
+fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Turn {
     let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
     let Some(lease) = &mut steady.lease else { return Turn::Rest };
     let server = &mut lease.side.stream;
@@ -362,15 +366,18 @@ fn with_server(worker: &mut Worker, core: &mut Core) -> Turn {
     steady.unread = false;
     match progress.then {
         Then::Read | Then::ServerGone(_) => Turn::Moved,
-        Then::Pin => {
-            steady.link.permit();
-            steady.unread = true;
-            Turn::Moved
-        }
         Then::Wait => {
             steady.stalled = true;
             steady.unread = true;
             Turn::Moved
+        }
+        Then::Pin => {
+            steady.unread = true;
+            match pins::ask(worker, session, core) {
+                Checkout::Granted => Turn::Moved,
+                Checkout::Queued => Turn::Rest,
+                Checkout::Refused(refusal) => Turn::End(Some(refusal)),
+            }
         }
         Then::Close(None) if !steady.link.is_answered() => {
             // What was asked before the goodbye is done and answered, as PostgreSQL does.
@@ -456,7 +463,12 @@ fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
                 &mut notice,
                 wire::encode::Severity::Notice,
                 wire::sqlstate::SUCCESSFUL_COMPLETION,
-                "No server connection available in postgres backend, client being queued",
+                match steady.wants_pin {
+                    false => "No server connection available in postgres backend, client being queued",
+                    true => {
+                        "As many clients as may keep their server for session state (max_pinned), client being queued"
+                    }
+                },
                 None,
             );
             core.stream.send_bytes(&notice);
@@ -523,6 +535,7 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
     journal::client_closed(&worker.shared, session, refusal.as_ref());
     match phase {
         Phase::Steady(mut steady) => {
+            pins::forget(&worker.shared, &mut steady);
             if let Some(ticket) = steady.ticket.take() {
                 steady.home.pool().forget(ticket);
             }

@@ -16,6 +16,7 @@ use crate::admin::Admin;
 use crate::enter::Entering;
 use crate::home::Home;
 use crate::moored::{Moored, ServerSide};
+use crate::pins::Noted;
 use crate::socket::Stream;
 
 /// What can be posted at a session's gate.
@@ -157,6 +158,13 @@ pub struct Lease {
     pub side: Box<ServerSide>,
 }
 
+impl Lease {
+    /// Whether nothing is left between us and the server.
+    pub fn is_through(&self) -> bool {
+        self.side.pending.is_empty() && !self.side.stream.is_backed_up()
+    }
+}
+
 /// A client that is logged in.
 pub struct Steady {
     /// The pair of machines.
@@ -171,6 +179,10 @@ pub struct Steady {
     pub told_queued: bool,
     /// It is sure to have something to wait for.
     pub is_sure: bool,
+    /// It asks for a server to keep.
+    pub wants_pin: bool,
+    /// It keeps its server, and is counted for that.
+    pub pinned: Option<Box<Noted>>,
     /// Its server.
     pub lease: Option<Lease>,
     /// The link wants no more of the client before the server has answered.

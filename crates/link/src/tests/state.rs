@@ -460,6 +460,29 @@ fn a_client_may_go_on_while_its_server_is_asked() {
 }
 
 #[test]
+fn an_answer_counts_before_what_was_asked_behind_it_however_they_arrive() {
+    for (ends, tag, asks) in
+        [("select pg_advisory_unlock(1)", "SELECT 1", true), ("discard all", "DISCARD ALL", false)]
+    {
+        let after = if asks { format!("{LOCKS}\nS C(SELECT 0) Z(I)\n<") } else { String::new() };
+        check(&format!(
+            "C Q(select pg_advisory_lock(1))
+             > Q(select pg_advisory_lock(1))
+             S {QUERY}
+             < {QUERY}
+             {LOCKS}
+             C Q({ends})
+             > Q({ends})
+             S D(l,,) C(SELECT 1) Z(I) C({tag}) Z(I)
+             < C({tag}) Z(I)
+             {after}
+             pins
+             free"
+        ));
+    }
+}
+
+#[test]
 fn what_no_view_shows_keeps_the_server_by_the_words() {
     for (text, reason) in
         [("load 'x'", "LOAD Library"), ("select setseed(0.5)", "SELECT Seed"), ("set seed = 0.5", "SET Seed")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use console::{
-    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, PinRow, PoolRow, Replication,
+    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, PinRow, Pinned, PoolRow, Replication,
     ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
 };
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use stats::{History, Totals};
 
 use super::Control;
 use crate::moored::Moored;
+use crate::pins;
 use crate::session::{Core, Phase, Session};
 use crate::shared::Shared;
 use crate::sources::Source;
@@ -130,6 +131,7 @@ impl Control {
     fn client_row(&self, now: Moment, session: &Session) -> Option<ClientRow> {
         let core = session.core.lock();
         let mut state = ClientState::Active;
+        let mut pinned = None;
         let mut socket = self.client_socket(now, session, &core);
         match &core.phase {
             Phase::Closed => return None,
@@ -140,13 +142,22 @@ impl Control {
                 socket.prepared_statements = steady.link.client.statement_count() as u64;
                 let name = steady.link.client.parameters.value(b"application_name").unwrap_or_default();
                 socket.application_name = String::from_utf8_lossy(name).into_owned();
+                pinned = steady
+                    .link
+                    .pins()
+                    .map(|pins| Pinned { since: self.time_of(now, pins.since), reason: pins::reasons(pins) });
                 if steady.ticket.is_some() {
                     state = ClientState::Waiting;
                     socket.wait = now.since(steady.waiting_since);
                 }
             }
         }
-        Some(ClientRow { state, socket, pinned: None })
+        Some(ClientRow { state, socket, pinned })
+    }
+
+    /// A moment of the past as local time.
+    fn time_of(&self, now: Moment, then: Moment) -> String {
+        local_time(self.shared.clock.unix_seconds().saturating_sub(now.since(then).as_secs()))
     }
 
     fn client_socket(&self, now: Moment, session: &Session, core: &Core) -> Socket {
@@ -168,9 +179,7 @@ impl Control {
             local_addr: local.map_or_else(|| "unix".to_owned(), |local| local.ip().to_string()),
             local_port: local.map_or(port, |local| local.port()),
             connect_time: local_time(session.connected_unix.into()),
-            request_time: local_time(
-                self.shared.clock.unix_seconds().saturating_sub(now.since(core.requested_at).as_secs()),
-            ),
+            request_time: self.time_of(now, core.requested_at),
             id: session.id.0,
             remote_pid: if unix {
                 crate::peer::of(core.stream.socket()).map_or(0, |peer| peer.process_id)
@@ -235,7 +244,6 @@ impl Control {
             SlotState::Tested | SlotState::Closing | SlotState::Free => ServerState::Tested,
         };
         let facts = &moored.facts;
-        let clock = &self.shared.clock;
         let socket = Socket {
             user: Some(moored.home.cell.key.user.clone()),
             database: Some(moored.home.cell.key.database.clone()),
@@ -244,7 +252,7 @@ impl Control {
             local_addr: facts.local.address(),
             local_port: facts.local.port(),
             connect_time: local_time(facts.connected_unix),
-            request_time: local_time(clock.unix_seconds().saturating_sub(now.since(requested_at).as_secs())),
+            request_time: self.time_of(now, requested_at),
             close_needed,
             id: moored.id.0,
             link: owner.map(|(client, ..)| client),
