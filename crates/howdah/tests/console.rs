@@ -8,7 +8,7 @@ use testkit::message::{self, query};
 use testkit::{Howdah, Login, Message, Postgres, Raw, cell, eventually, eventually_shown};
 
 /// Each table with its columns: `t` is text, `i` int4, `q` int8, `n` numeric.
-const TABLES: [(&str, &str); 20] = [
+const TABLES: [(&str, &str); 21] = [
     ("CLIENTS", SOCKET),
     ("SERVERS", SOCKET),
     ("SOCKETS", SOCKET_WITH_BUFFERS),
@@ -55,6 +55,7 @@ const TABLES: [(&str, &str); 20] = [
          avg_bind_count n,avg_client_login_count n",
     ),
     ("TOTALS", "name t,value n"),
+    ("PINS", "database t,user t,application_name t,reason t,statement t,current i,total n,hint t"),
     ("CONFIG", "key t,value t,default t,changeable t"),
     ("VERSION", "version t"),
     ("STATE", "key t,value t"),
@@ -62,6 +63,22 @@ const TABLES: [(&str, &str); 20] = [
     ("DNS_HOSTS", "hostname t,ttl q,addrs t"),
     ("DNS_ZONES", "zonename t,serial q,count i"),
 ];
+
+/// Columns of our own, behind those that tools know.
+const OURS: &[(&str, &str)] = &[
+    ("CLIENTS", "pinned_since t,pin_reason t"),
+    ("SERVERS", "pinned i"),
+    ("POOLS", "sv_pinned i"),
+    ("STATS", "total_pin_count n,avg_pin_count n"),
+    ("STATS_TOTALS", "pin_count n"),
+    ("STATS_AVERAGES", "avg_pin_count n"),
+];
+
+/// All columns of a table.
+fn columns_of(table: &str, known: &str) -> String {
+    let ours = OURS.iter().find(|(name, _)| *name == table);
+    ours.map_or_else(|| known.to_owned(), |(_, ours)| format!("{known},{ours}"))
+}
 
 const SOCKET: &str = "type t,user t,database t,replication t,state t,addr t,port i,local_addr t,local_port i,\
     connect_time t,request_time t,wait i,wait_us i,close_needed i,ptr t,link t,remote_pid i,tls t,\
@@ -104,7 +121,8 @@ fn every_table_has_its_columns_in_both_protocols_and_under_both_names() {
     for database in ["pgbouncer", "howdah"] {
         let login = Login::new("admin", database).password(testkit::howdah::ADMIN_PASSWORD);
         let mut console = howdah.login(&login);
-        for (table, columns) in TABLES {
+        for (table, known) in TABLES {
+            let columns = columns_of(table, known);
             for sql in [format!("SHOW {table}"), format!("show {};", table.to_lowercase())] {
                 console.send(query(&sql));
                 assert_eq!(described(&console.until_ready()), columns, "{sql}");

@@ -91,12 +91,13 @@ const ACTIONS: [&str; 16] = [
     "SHUTDOWN WAIT_FOR_CLIENTS",
 ];
 
-const LOOKS: [&str; 18] = [
+const LOOKS: [&str; 19] = [
     "CLIENTS",
     "SERVERS",
     "SOCKETS",
     "ACTIVE_SOCKETS",
     "POOLS",
+    "PINS",
     "PEER_POOLS",
     "DATABASES",
     "USERS",
