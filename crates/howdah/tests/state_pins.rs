@@ -304,7 +304,7 @@ fn mistakes_in_the_settings_are_answered_with_what_is_allowed() {
         ("notify_pins = yes", "allowed: 0 or 1"),
     ] {
         let directory = TempDir::new();
-        directory.write("pgbouncer.ini", &format!("[pgbouncer]\n{line}\n"));
+        directory.write("pgbouncer.ini", format!("[pgbouncer]\n{line}\n"));
         let (output, said) = run(&["check", "pgbouncer.ini"], directory.path());
         assert!(!output.status.success() && said.contains(wanted), "{line}: {said}");
     }
