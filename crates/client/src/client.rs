@@ -64,6 +64,12 @@ pub struct Client {
     pub login: Arc<Parameters>,
     /// How its statements are to be read.
     pub dialect: Dialect,
+    /// Its settings are not what they were when it last gave a server back.
+    pub has_new_set: bool,
+    /// Names of the settings that it logged in with and that servers do not have by themselves.
+    pub own: Option<Arc<[Arc<[u8]>]>>,
+    /// A server has taken its settings as they are, or each of them.
+    pub is_proven: bool,
     /// Bytes of the message it is sending that are still to come.
     pub sending: u64,
     /// What becomes of them.
@@ -85,6 +91,9 @@ impl Client {
             id,
             login: Arc::clone(&parameters),
             dialect: Dialect::of(&parameters),
+            has_new_set: false,
+            own: None,
+            is_proven: false,
             parameters,
             sending: 0,
             rest: Rest::Forward,
@@ -170,6 +179,7 @@ impl Client {
         if self.parameters.value(name) != Some(value) {
             Arc::make_mut(&mut self.parameters).set(name, value, true);
             self.dialect = Dialect::of(&self.parameters);
+            self.has_new_set = true;
         }
     }
 

@@ -5,8 +5,9 @@
 
 mod oracle;
 
-use oracle::{TRANSACTION, USER, pooler};
-use testkit::{Howdah, Raw, Version};
+use oracle::{SESSION, TRANSACTION, USER, pooler};
+use testkit::message::query;
+use testkit::{Howdah, Login, Raw, Version};
 
 fn start() -> Howdah {
     pooler(Version::wanted()).setting("default_pool_size", "1").start()
@@ -173,4 +174,50 @@ fn with_one_server_the_next_client_waits_until_the_state_is_gone_or_its_owner() 
         // Cleaned behind its owner.
         assert_eq!(other.value(ask), theirs, "{make}");
     }
+}
+
+#[test]
+fn a_reset_goes_back_to_what_the_client_logged_in_with() {
+    let howdah = start();
+    for database in [TRANSACTION, SESSION] {
+        let login =
+            Login::new(USER, database).parameter("work_mem", "1234kB").parameter("TimeZone", "Asia/Kolkata");
+        let mut own = howdah.login(&login);
+        for text in ["reset all", "discard all", "reset work_mem; reset timezone"] {
+            own.sql("set work_mem = '2MB'; set timezone = 'UTC'");
+            own.sql(text);
+            shows(&mut own, "work_mem", "1234kB");
+            shows(&mut own, "timezone", "Asia/Kolkata");
+            assert_eq!(own.parameters["TimeZone"], "Asia/Kolkata", "{text}");
+        }
+        own.sql("begin; set work_mem = '2MB'");
+        own.sql("reset all");
+        shows(&mut own, "work_mem", "1234kB");
+        own.sql("commit");
+        // Nobody waits for an answer in between.
+        own.send(query("set work_mem = '2MB'"));
+        own.send(query("reset all"));
+        own.send(query("show work_mem"));
+        let answers = own.answers(3);
+        assert!(answers.contains("1234kB"), "{answers}");
+    }
+}
+
+#[test]
+fn what_would_keep_a_server_is_refused_where_that_is_wanted() {
+    let howdah = pooler(Version::wanted())
+        .setting("default_pool_size", "1")
+        .setting("session_state", "refuse")
+        .start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    own.sql("set work_mem = '1234kB'");
+    own.sql("begin");
+    let error = own.try_sql("select pg_advisory_lock(1)").expect_err("refused");
+    assert_eq!(error.sqlstate, "0A000");
+    assert!(error.message.contains("session advisory lock is not allowed here"), "{}", error.message);
+    let aborted = own.try_sql("select 1").expect_err("the transaction is aborted");
+    assert_eq!(aborted.sqlstate, "25P02");
+    own.sql("rollback");
+    shows(&mut own, "work_mem", "1234kB");
+    assert_eq!(own.value("select count(*) from pg_locks where locktype = 'advisory'"), "0");
 }

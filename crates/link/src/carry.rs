@@ -4,13 +4,56 @@ use std::sync::Arc;
 
 use model::Parameters;
 use model::parameters::Difference;
-use server::Server;
+use server::{Ledger, Server};
+use wire::Header;
+use wire::client::tag;
 
+use crate::from_client::is_sendable;
 use crate::link::Link;
-use crate::out::Out;
+use crate::out::{Out, Side};
 use crate::state::levels::is_identity;
 
+/// The server's settings before anything was set for its client.
+pub(crate) struct PutOff(Arc<Parameters>);
+
 impl Link {
+    /// Whether what is to be set may be sent together with the client's own bytes: a server has taken all of it before,
+    /// so that it will not fail and leave the client's statement without. Who the session is must be certain.
+    pub(crate) fn may_go_together(&self, server: &Server) -> bool {
+        let same = |name: &[u8]| self.client.parameters.value(name) == server.parameters.value(name);
+        self.client.is_proven
+            && same(b"role")
+            && same(b"session_authorization")
+            && server.parameters.value(b"role").is_none()
+    }
+
+    /// What was put off until the client has something to say.
+    #[cold]
+    pub(crate) fn carry_now(&mut self, input: &[u8], out: &mut Out) -> Option<PutOff> {
+        // A goodbye needs nothing, and of what is not whole nothing is sent.
+        let says = |header: Header| header.tag != tag::TERMINATE && is_sendable(header, input.len());
+        if !Header::peek(input).is_some_and(says) {
+            return None;
+        }
+        let mut server = self.server.take()?;
+        let before = PutOff(Arc::clone(&server.parameters));
+        self.carry_due = false;
+        self.carrying = self.carry_parameters(&mut server, out);
+        self.server = Some(server);
+        Some(before)
+    }
+
+    /// Nothing of the client's was sent after all: so nothing is set for it.
+    #[cold]
+    pub(crate) fn take_back(&mut self, before: PutOff, out: &mut Out) {
+        if let Some(server) = &mut self.server {
+            server.ledger = Ledger::default();
+            server.parameters = before.0;
+            out.to_server = Side::default();
+            (self.carrying, self.carry_due) = (true, true);
+        }
+    }
+
     /// Sets on the server what the client relies on, in one message, and resets what it does not know of.
     /// False if there is nothing to do.
     pub(crate) fn carry_parameters(&mut self, server: &mut Server, out: &mut Out) -> bool {
@@ -19,13 +62,21 @@ impl Link {
         if difference.is_empty() {
             return false;
         }
+        if self.client.own.is_none() {
+            let login = &self.client.login;
+            let own = difference.set.iter().filter(|parameter| login.entry(&parameter.name).is_some());
+            self.client.own = Some(own.map(|parameter| Arc::clone(&parameter.name)).collect());
+        }
         let text = carry_query(&difference, &self.client.parameters, &server.parameters);
         let mut parameters = (*server.parameters).clone();
         difference.set.iter().for_each(|parameter| parameters.put(parameter));
         difference.reset.iter().for_each(|name| parameters.remove(name));
         server.owe_query();
         out.to_server.make(|bytes| wire::encode::query(bytes, &text));
-        server.parameters = Arc::new(parameters);
+        server.parameters = match parameters == *self.client.parameters {
+            true => Arc::clone(&self.client.parameters),
+            false => Arc::new(parameters),
+        };
         true
     }
 
@@ -41,6 +92,18 @@ impl Link {
             }
         }
     }
+}
+
+/// Behind a RESET and within its batch: sets these again to what the client logged in with.
+pub(crate) fn restoring_query(names: &[Arc<[u8]>], login: &Parameters) -> Vec<u8> {
+    let mut text = b"SELECT ".to_vec();
+    for parameter in names.iter().filter_map(|name| login.entry(name)) {
+        if text.last() == Some(&b')') {
+            text.push(b',');
+        }
+        configure(&mut text, &parameter.name, &parameter.value);
+    }
+    text
 }
 
 /// One simple query that sets and resets. `set_config` takes a value as `SHOW` gives it, where `SET` would

@@ -148,6 +148,7 @@ impl State {
             return;
         }
         self.failures = 0;
+        client.has_new_set |= !census.settings.is_empty() || census.kinds.has(Kinds::SETTINGS);
         self.held.shown(census.kinds, census.found);
         if census.kinds.has(Kinds::SETTINGS) {
             self.forget_all_but(&census, client, server);

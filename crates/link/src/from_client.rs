@@ -68,12 +68,15 @@ pub(crate) struct Pair<'a> {
     pub(crate) statements: &'a Statements,
     pub(crate) state: &'a mut Option<Box<State>>,
     pub(crate) permit: &'a mut Permit,
+    /// Nothing was sent before this call; in it, nothing but what is set for the client.
+    pub(crate) is_fresh: bool,
     pub(crate) out: &'a mut Out,
 }
 
 impl Link {
     /// Bytes from the client, behind what an earlier call left. Only when `wants_client_bytes`.
     pub fn on_client(&mut self, now: Moment, input: &[u8], out: &mut Out) -> Progress {
+        let put_off = if self.carry_due { self.carry_now(input, out) } else { None };
         let Some(server) = self.server.as_deref_mut() else {
             return Progress { consumed: 0, then: Then::Wait };
         };
@@ -84,6 +87,7 @@ impl Link {
             statements: &self.statements,
             state: &mut self.state,
             permit: &mut self.permit,
+            is_fresh: put_off.is_some(),
             out,
         };
         let progress = pair.run(input);
@@ -93,8 +97,14 @@ impl Link {
                 self.transaction_since = now;
             }
         }
-        // What waits for a permit was not heard yet: the server is kept for it.
-        self.unheard = progress.then == Then::Pin;
+        // What waits for a permit, or for an answer to what is ours, was not heard yet: the server is kept for it.
+        let is_put_off = progress.then == Then::Pin;
+        self.unheard = is_put_off
+            || (progress.then == Then::Wait && pair.server.ledger.iter().all(|entry| entry.swallow));
+        if is_put_off && let Some(before) = put_off {
+            self.query_since = Moment::NEVER;
+            self.take_back(before, out);
+        }
         self.quiet_since = now;
         progress
     }
@@ -171,6 +181,9 @@ impl Pair<'_> {
     }
 
     fn message(&mut self, message: Message<'_>) -> Step {
+        if self.state.is_some() && self.waits_for_reset(message.header.tag) {
+            return Step::Wait;
+        }
         match message.header.tag {
             tag::QUERY => return self.query(message),
             tag::PARSE => return self.parse(message),
@@ -215,7 +228,7 @@ impl Pair<'_> {
                 Found::Statement(name) => self.deallocate(&name),
                 Found::Nothing => {}
             }
-            if self.policy.scans() {
+            if self.looks() {
                 match self.note_query(message) {
                     Noted::Nothing => {}
                     Noted::Deeds => entry.marks.state = true,
@@ -289,6 +302,11 @@ impl Pair<'_> {
     pub(crate) fn emit_made(&mut self) {
         crate::from_server::emit_made(self.server, Some(self.client), self.out);
     }
+}
+
+/// Whether a message of which `here` bytes are here would be sent, as far as they are.
+pub(crate) fn is_sendable(header: Header, here: usize) -> bool {
+    header.total() <= here as u64 || header.total() > WHOLE_BYTES_MAX
 }
 
 /// Whether more of a Bind should be waited for to see its names.

@@ -112,10 +112,14 @@ impl Link {
     fn after_ready(&mut self, now: Moment, heard_ready: bool, tally: &mut Tally) {
         let Some(server) = &mut self.server else { return };
         self.quiet_since = now;
+        if heard_ready {
+            self.carrying = false;
+        }
         if !server.ledger.is_empty() {
             return;
         }
         if std::mem::take(&mut self.preparing) {
+            self.client.is_proven |= std::mem::take(&mut self.carrying);
             if *server.parameters == *self.client.parameters {
                 server.parameters = Arc::clone(&self.client.parameters);
             }

@@ -62,8 +62,10 @@ pub struct Link {
     pub(crate) permit: Permit,
     /// Our own messages must be answered before the client's may follow.
     pub(crate) preparing: bool,
-    /// The preparation sets what the client relies on.
+    /// What goes before the client's first bytes sets what it relies on.
     pub(crate) carrying: bool,
+    /// That is still to be sent.
+    pub(crate) carry_due: bool,
     /// The client has not been heard since the server was granted.
     pub(crate) unheard: bool,
     pub(crate) query_since: Moment,
@@ -84,6 +86,7 @@ impl Link {
             permit: Permit::None,
             preparing: false,
             carrying: false,
+            carry_due: false,
             unheard: false,
             query_since: Moment::NEVER,
             transaction_since: Moment::NEVER,
@@ -118,17 +121,27 @@ impl Link {
         }
         self.carrying = !self.policy.dedicated
             && !Arc::ptr_eq(&self.client.parameters, &server.parameters)
-            && *self.client.parameters != *server.parameters
-            && self.carry_parameters(&mut server, out);
+            && *self.client.parameters != *server.parameters;
+        // What a server has taken before goes with the client's first bytes, and nobody waits for its answer.
+        self.carry_due = self.carrying && server.ledger.is_empty() && self.may_go_together(&server);
+        if self.carrying && !self.carry_due {
+            self.carrying = self.carry_parameters(&mut server, out);
+        }
         self.preparing = !server.ledger.is_empty();
         self.unheard = true;
         self.server = Some(server);
         if self.preparing { Granted::Preparing } else { Granted::Ready }
     }
 
-    /// Whether the preparation under way sets what the client relies on, and does not only check the server.
+    /// Whether what is under way sets what the client relies on, and does not only check the server.
     pub fn has_carried(&self) -> bool {
-        self.preparing && self.carrying
+        self.carrying
+    }
+
+    /// Whether there is something of the client's own that a cancel request could stop.
+    pub fn is_running(&self) -> bool {
+        let front = self.server.as_ref().and_then(|server| server.ledger.front());
+        !self.preparing && front.is_some_and(|entry| !entry.swallow)
     }
 
     /// Whether the client's bytes may be read now.
@@ -215,7 +228,7 @@ impl Link {
     /// Gives the server back. Only when `release_due`, or when the client is gone.
     #[inline]
     pub fn take_server(&mut self, now: Moment) -> Option<Box<Server>> {
-        self.preparing = false;
+        (self.preparing, self.carrying, self.carry_due) = (false, false, false);
         self.quiet_since = now;
         self.query_since = Moment::NEVER;
         self.transaction_since = Moment::NEVER;
@@ -225,11 +238,17 @@ impl Link {
             leave(&state, &mut server);
             self.state = state.without_server();
         }
+        if std::mem::take(&mut self.client.has_new_set) {
+            self.client.parameters = match self.client.parameters == self.client.login {
+                true => Arc::clone(&self.client.login),
+                false => self.statements.share(&self.client.parameters),
+            };
+        }
         // Sides that agree share one set, so that the next comparison is one of pointers.
         if !Arc::ptr_eq(&self.client.parameters, &server.parameters)
             && *self.client.parameters == *server.parameters
         {
-            self.client.parameters = Arc::clone(&server.parameters);
+            server.parameters = Arc::clone(&self.client.parameters);
         }
         Some(server)
     }

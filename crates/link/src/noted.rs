@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{Moment, Refusal, StateMode, Statement};
+use model::{Moment, PoolMode, Refusal, StateMode, Statement};
 use server::{Entry, Instead, Owed};
 use sql::state::{Effect, Effects, FunctionKind};
-use wire::client::{BindHead, Parse};
+use wire::client::{BindHead, Parse, tag};
 use wire::encode;
 use wire::server::TransactionStatus;
 
@@ -31,6 +31,8 @@ pub(crate) enum Noted {
 
 /// Fails in any session: no server has such a statement.
 const FAILS: &[u8] = b"EXECUTE howdah_0";
+/// Our own statement and portal within a client's batch.
+const RESTORES: &[u8] = b"howdah_restores";
 /// A text of which nothing is known.
 const UNREAD: &[u8] = b"\"";
 /// So many texts and portals are kept of one client.
@@ -41,6 +43,68 @@ const LARGE_OBJECT_FUNCTIONS: [u32; 13] =
     [715, 764, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171];
 
 impl Pair<'_> {
+    /// Whether statements are looked at. Of a client that has its server for itself only those that reset may matter,
+    /// and only where it logged in with settings of its own.
+    #[inline]
+    pub(crate) fn looks(&self) -> bool {
+        self.policy.scans()
+            || (self.client.own.is_some() && !self.policy.dedicated && self.keeps_its_server())
+    }
+
+    fn keeps_its_server(&self) -> bool {
+        self.policy.mode == PoolMode::Session
+    }
+
+    /// What follows a RESET must find what the client logged in with. Within a batch that is set at once; behind it
+    /// the server's answer comes first.
+    #[cold]
+    pub(crate) fn waits_for_reset(&mut self, tag_byte: u8) -> bool {
+        let runs =
+            matches!(tag_byte, tag::QUERY | tag::PARSE | tag::BIND | tag::EXECUTE | tag::FUNCTION_CALL);
+        let (Some(own), Some(state), true) = (&self.client.own, &mut *self.state, runs) else { return false };
+        let is_reset = |pending: &&mut Pending| !pending.is_followed && pending.resets(own);
+        let Some(pending) = state.pending.iter_mut().find(is_reset) else { return false };
+        if self.server.ledger.is_skipping() {
+            return false;
+        }
+        if !self.server.ledger.is_unsynced() {
+            return true;
+        }
+        pending.is_followed = true;
+        let own = Arc::clone(own);
+        self.restore_within_batch(&own);
+        false
+    }
+
+    fn restore_within_batch(&mut self, own: &[Arc<[u8]>]) {
+        let text = crate::carry::restoring_query(own, &self.client.login);
+        let rest = [&text[..], &[0, 0, 0]].concat();
+        self.out.to_server.make(|bytes| {
+            encode::parse(bytes, RESTORES, &rest);
+            encode::bind_text(bytes, RESTORES, RESTORES, &[]);
+            encode::message(bytes, tag::EXECUTE, |bytes| {
+                encode::cstr(bytes, RESTORES);
+                bytes.extend_from_slice(&[0; 4]);
+            });
+            encode::target(bytes, tag::CLOSE, b'P', RESTORES);
+            encode::target(bytes, tag::CLOSE, b'S', RESTORES);
+        });
+        let mut pending = Pending::default();
+        for parameter in own.iter().filter_map(|name| self.client.login.entry(name)) {
+            let (name, value) = (parameter.name.to_ascii_lowercase().into(), (&*parameter.value).into());
+            pending.push(0, Deed::Set { name, value, written: parameter.written });
+        }
+        for owed in [Owed::Parse, Owed::Bind, Owed::Execute, Owed::Close, Owed::Close] {
+            // Number 0 is no shared statement's, and this is not the client's unnamed one.
+            let mut entry = Entry { swallow: true, ..Entry::about(owed, 0) };
+            entry.marks.state = owed == Owed::Execute;
+            self.server.ledger.push(entry);
+        }
+        if let Some(state) = self.state {
+            state.pending.push_back(pending);
+        }
+    }
+
     /// A simple query: nearly every one leaves no trace.
     #[inline]
     pub(crate) fn note_query(&mut self, message: Message<'_>) -> Noted {
@@ -73,7 +137,7 @@ impl Pair<'_> {
         if self.must_ask(&pending) {
             return Noted::Asks;
         }
-        if !is_whole {
+        if !is_whole && !self.keeps_its_server() {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
         if pending.is_empty() {
@@ -94,7 +158,11 @@ impl Pair<'_> {
             dialect: self.client.dialect,
             policy: self.policy,
         };
-        reading.pending(effects)
+        let mut pending = reading.pending(effects);
+        if self.keeps_its_server() {
+            pending.keep_settings_only();
+        }
+        pending
     }
 
     /// What a text says of those that will come.
@@ -117,7 +185,9 @@ impl Pair<'_> {
         if *self.permit != Permit::None || refusal::pins(pending).is_none() {
             return false;
         }
-        let is_clean = self.server.is_shareable() && self.state.as_ref().is_none_or(|state| state.is_free());
+        let is_fresh = self.is_fresh && self.server.ledger.iter().all(|entry| entry.swallow);
+        let is_clean = (is_fresh || self.server.is_shareable())
+            && self.state.as_ref().is_none_or(|state| state.is_free());
         if !is_clean {
             *self.permit = Permit::Taken;
         }
@@ -138,7 +208,7 @@ impl Pair<'_> {
     /// are passed through. False if somebody must be asked first.
     #[inline]
     pub(crate) fn note_parse(&mut self, message: Message<'_>) -> bool {
-        if !self.policy.scans() {
+        if !self.looks() {
             return true;
         }
         let Ok(parse) = Parse::read(message.body) else {
@@ -168,7 +238,8 @@ impl Pair<'_> {
             return false;
         }
         let pending = self.pending(effects, &[]);
-        self.server.is_shareable() && self.must_ask(&pending)
+        // Later in a transaction it is asked for when it is run.
+        (self.is_fresh || self.server.is_shareable()) && self.must_ask(&pending)
     }
 
     #[cold]
@@ -185,7 +256,7 @@ impl Pair<'_> {
         head: BindHead<'_>,
         statement: Option<&Arc<Statement>>,
     ) -> Option<Step> {
-        if !self.policy.scans() {
+        if !self.looks() {
             return None;
         }
         let text: Option<Arc<[u8]>> = match statement {
@@ -207,7 +278,7 @@ impl Pair<'_> {
     #[inline]
     pub(crate) fn does_something(&self, statement: &Statement) -> bool {
         let (policy, dialect) = (self.policy, self.client.dialect);
-        if !policy.scans() {
+        if !self.looks() {
             return false;
         }
         let scanned = |text: &[u8]| !scan(text, dialect, policy).is_plain();
@@ -251,7 +322,7 @@ impl Pair<'_> {
     pub(crate) fn execute(&mut self, message: Message<'_>) -> Step {
         let mut entry = Entry::client(Owed::Execute);
         let name = message.body.split(|&byte| byte == 0).next().unwrap_or_default();
-        let state = self.state.as_ref().filter(|_| self.policy.scans() && !self.server.ledger.is_skipping());
+        let state = self.state.as_ref().filter(|_| self.looks() && !self.server.ledger.is_skipping());
         let portal = state.and_then(|state| state.portals.iter().find(|portal| *portal.name == *name));
         if let Some(portal) = portal.cloned() {
             let policy = self.policy;
@@ -317,7 +388,9 @@ impl Link {
             return;
         }
         // To be released it needs no correction: who gets it next sets what it needs.
-        let is_kept = server.status == TransactionStatus::InTransaction || !state.is_free();
+        let is_kept = server.status == TransactionStatus::InTransaction
+            || !state.is_free()
+            || self.policy.mode == PoolMode::Session;
         if !is_kept || server.status == TransactionStatus::Failed {
             return;
         }

@@ -1,10 +1,12 @@
 //! Prepared statements as clients share them: one text, one number, however many names, until a change of the
 //! schema; and what clients were told of its parameters and its result.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use crate::Parameters;
 
 /// A description in short. Who could choose one that collides with another owns the table, and can put into its
 /// rows what he likes; and a description kept in full would be a client's cheap way to fill our memory.
@@ -126,6 +128,14 @@ pub struct Statements {
     common: Arc<Common>,
     sequences_are_read: AtomicBool,
     inner: Mutex<Inner>,
+    sets: Mutex<Sets>,
+}
+
+/// Sets of settings that clients came to by themselves.
+#[derive(Debug, Default)]
+struct Sets {
+    known: HashSet<Arc<Parameters>>,
+    sweep_at: usize,
 }
 
 #[derive(Debug, Default)]
@@ -139,7 +149,7 @@ impl Statements {
     /// a change of the schema is one for all, because the owner of a table seldom is the one who reads it.
     pub fn beside(&self) -> Statements {
         let common = Arc::clone(&self.common);
-        Statements { common, sequences_are_read: AtomicBool::new(false), inner: Mutex::default() }
+        Statements { common, ..Statements::default() }
     }
 
     /// The statement with this text and these types, made if nobody holds it or the schema has changed since.
@@ -165,6 +175,21 @@ impl Statements {
             inner.sweep_at = inner.known.len() * 2;
         }
         statement
+    }
+
+    /// The one set for all that are like this one. Those that nobody has any more are swept out each time the table
+    /// has doubled.
+    pub fn share(&self, set: &Arc<Parameters>) -> Arc<Parameters> {
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = sets.known.get(&**set) {
+            return Arc::clone(known);
+        }
+        sets.known.insert(Arc::clone(set));
+        if sets.known.len() > sets.sweep_at.max(64) {
+            sets.known.retain(|set| Arc::strong_count(set) > 1);
+            sets.sweep_at = sets.known.len() * 2;
+        }
+        Arc::clone(set)
     }
 
     /// Somebody asks his session for what it last had of a sequence.

@@ -260,9 +260,7 @@ pub fn cancel(worker: &mut Worker, core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
     if let Some(lease) = &steady.lease {
         // While the pooler sets something of its own, or nothing runs, there is nothing of the client's to stop.
-        let is_running = steady.link.server().is_some_and(|server| !server.ledger.is_empty());
-        if is_running
-            && steady.link.wants_client_bytes()
+        if steady.link.is_running()
             && lease.moored.home.pool().cancel_sent(lease.moored.slot)
             && let Some(server) = steady.link.server()
         {

@@ -73,6 +73,8 @@ pub(crate) struct Pending {
     deeds: VecDeque<(usize, Deed)>,
     /// How many of its statements are complete.
     done: usize,
+    /// What it resets is set again behind it.
+    pub(crate) is_followed: bool,
     /// The first word of the statement that makes state, for people.
     pub(crate) verb: Box<str>,
 }
@@ -100,6 +102,22 @@ impl Pending {
         let sets =
             |deed: &Deed| matches!(deed, Deed::Set { .. } | Deed::Reset(_) | Deed::ResetAll | Deed::Ask(_));
         self.deeds.iter().any(|(_, deed)| sets(deed))
+    }
+
+    /// Whether it resets a setting of these names.
+    pub(crate) fn resets(&self, names: &[std::sync::Arc<[u8]>]) -> bool {
+        self.deeds.iter().any(|(_, deed)| match deed {
+            Deed::Reset(name) => names.iter().any(|own| own.eq_ignore_ascii_case(name)),
+            Deed::ResetAll | Deed::Discard(Discard::All) => !names.is_empty(),
+            _ => false,
+        })
+    }
+
+    /// Of a session that keeps its server anyway: what matters is which settings go back to what they were.
+    pub(crate) fn keep_settings_only(&mut self) {
+        self.deeds.retain(|(_, deed)| {
+            !matches!(deed, Deed::Ask(_) | Deed::Doubt(_) | Deed::MayEnd(_) | Deed::Pin(_) | Deed::Unpin(_))
+        });
     }
 
     /// Whether a name that is looked up after it may mean something else.

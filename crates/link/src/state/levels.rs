@@ -35,7 +35,8 @@ impl Levels {
     }
 
     /// A setting is about to change.
-    pub(crate) fn touch(&mut self, client: &Client, server: &Server) {
+    pub(crate) fn touch(&mut self, client: &mut Client, server: &Server) {
+        client.has_new_set = true;
         if self.0.is_empty() {
             self.push(Box::default(), client, server);
         }
@@ -87,6 +88,7 @@ impl Levels {
 
 impl Level {
     fn restore(&self, client: &mut Client, server: &mut Server) {
+        client.has_new_set = true;
         client.parameters = restored(&client.parameters, &self.client);
         server.parameters = restored(&server.parameters, &self.server);
     }

@@ -209,9 +209,9 @@ fn after_a_reset_of_everything_what_was_carried_is_set_again() {
                  < C({tag}) Z(I)
                  free
                  C Q(x)
-                 > Q(SELECT pg_catalog.set_config(E'work_mem',E'1MB',false))
+                 > Q(SELECT pg_catalog.set_config(E'work_mem',E'1MB',false)) Q(x)
                  S {QUERY}
-                 > Q(x)
+                 <
                  S {QUERY}
                  < {QUERY}
                  free"
@@ -231,4 +231,46 @@ fn sides_that_come_to_agree_share_one_set() {
     seat.server_says(&server_bytes("Z(I)"));
     let server = seat.release().expect("free");
     assert!(Arc::ptr_eq(&server.parameters, &seat.link.client.parameters));
+}
+
+#[test]
+fn what_a_server_has_taken_before_goes_with_the_clients_own_bytes() {
+    let stage = stage(&[("work_mem", "1MB", false)], &[]);
+    let carried = "Q(SELECT pg_catalog.set_config(E'work_mem',E'1MB',false))";
+    // The first time nobody knows whether it will be taken.
+    let first = format!("C Q(x)\n> {carried}\nS {QUERY}\n<\n> Q(x)\nS {QUERY}\n< {QUERY}\nfree\n");
+    check_on(
+        &stage,
+        &format!("{first}server 2\nC Q(x)\n> {carried} Q(x)\nS {QUERY} {QUERY}\n< {QUERY}\nfree"),
+    );
+    // Nothing for a client that says goodbye, or no whole word.
+    check_on(&stage, &format!("{first}server 2\nC X\nclosed\nleft clean"));
+    // What fails all the same ends the server before the client's reply is told.
+    check_on(
+        &stage,
+        &format!("{first}server 2\nC Q(x)\n> {carried} Q(x)\nS E(42501 no) Z(I) {QUERY}\n<\ngone"),
+    );
+}
+
+#[test]
+fn a_client_that_waits_for_what_is_set_keeps_its_server() {
+    // Its DEALLOCATE may not end a batch of ours.
+    check_on(
+        &stage(&[("work_mem", "1MB", false)], &[]),
+        "C P(s,select 1) S
+         > Q(SELECT pg_catalog.set_config(E'work_mem',E'1MB',false))
+         S T D(1) C(SELECT 1) Z(I)
+         <
+         > P(#1,select 1) S
+         S 1 Z(I)
+         < 1 Z(I)
+         free
+         server 2
+         C Q(deallocate s)
+         > Q(SELECT pg_catalog.set_config(E'work_mem',E'1MB',false))
+         held
+         S T D(1) C(SELECT 1) Z(I)
+         <
+         > P(s,) S Q(deallocate s)",
+    );
 }

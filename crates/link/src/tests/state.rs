@@ -1,6 +1,6 @@
 //! Session state: what is carried, what keeps a server, what is refused.
 
-use model::StateMode;
+use model::{PoolMode, StateMode};
 use sql::state::Reason;
 
 use crate::Policy;
@@ -739,4 +739,113 @@ fn who_would_keep_its_server_asks_before_anything_is_sent() {
     assert_eq!(client_words(&seat.to_server), "Q(begin) Q(listen a)");
     assert!(seat.link.has_pinned_unasked());
     assert!(!seat.link.has_pinned_unasked());
+}
+
+/// A client with settings of its own, which are set on its first server and then changed.
+fn own_settings(mode: StateMode, policy: Policy, script: &str) {
+    let client = parameters(&[("TimeZone", "CET", true), ("work_mem", "1MB", false)]);
+    let stage = Stage { client, policy: Policy { state: mode, ..policy }, ..stage(mode) };
+    let all = "SELECT pg_catalog.set_config(E'TimeZone',E'CET',false),pg_catalog.set_config(E'work_mem',E'1MB',false)";
+    let first = format!(
+        "C Q(begin)
+         > Q({all})
+         S S(TimeZone=CET) {QUERY}
+         <
+         > Q(begin)
+         S C(BEGIN) Z(T)
+         < C(BEGIN) Z(T)
+         C Q(set timezone = 'JST')
+         > Q(set timezone = 'JST')
+         S C(SET) S(TimeZone=JST) Z(T)
+         < C(SET) S(TimeZone=JST) Z(T)
+         C Q(commit)
+         > Q(commit)
+         S C(COMMIT) Z(I)
+         < C(COMMIT) Z(I)
+         "
+    );
+    check_on(&stage, &format!("{first}{}", script.replace("ALL", all)));
+}
+
+#[test]
+fn what_follows_a_reset_finds_what_the_client_logged_in_with() {
+    // In queries of their own it waits for the answer.
+    own_settings(
+        StateMode::Carry,
+        Policy::default(),
+        "free
+         C Q(begin) Q(reset all) Q(select 1)
+         > Q(begin) Q(reset all)
+         S C(BEGIN) Z(T)
+         < C(BEGIN) Z(T)
+         S C(RESET) S(TimeZone=UTC) Z(T)
+         < C(RESET) S(TimeZone=CET) Z(T)
+         > Q(ALL) Q(select 1)",
+    );
+    // Within a batch it is set at once.
+    let within = "> P(,reset all) B E P(#restores,ALL) B(#restores,howdah_restores) E(howdah_restores) \
+                  Cp(#restores) C(#restores) P(,select 1) B E S";
+    own_settings(
+        StateMode::Carry,
+        Policy::default(),
+        &format!(
+            "free
+             C P(,reset all) B E P(,select 1) B E S
+             {within}
+             S 1 2 C(RESET) 1 2 D(1) C(SELECT 1) 3 3 1 2 D(1) C(SELECT 1) S(TimeZone=CET) Z(I)
+             < 1 2 C(RESET) S(TimeZone=CET) 1 2 D(1) C(SELECT 1) Z(I)
+             free
+             C Q(select 1)
+             > Q(select 1)"
+        ),
+    );
+    own_settings(
+        StateMode::Carry,
+        Policy::default(),
+        &format!(
+            "free
+             C P(,reset all) B E P(,select 1) B E S
+             {within}
+             S 1 2 E(57014 x) Z(I)
+             < 1 2 E(57014 x) Z(I)
+             free"
+        ),
+    );
+}
+
+#[test]
+fn in_session_mode_a_reset_goes_back_to_the_login_too() {
+    for (mode, text, tag) in [
+        (StateMode::Carry, "discard all", "DISCARD ALL"),
+        (StateMode::Off, "discard all", "DISCARD ALL"),
+        (StateMode::Carry, "reset all", "RESET"),
+        (StateMode::Carry, "listen a;reset all", "RESET"),
+    ] {
+        let first = if text.starts_with("listen") { "C(LISTEN) " } else { "" };
+        own_settings(
+            mode,
+            Policy { mode: PoolMode::Session, ..Policy::default() },
+            &format!(
+                "C Q({text})
+                 > Q({text})
+                 S {first}C({tag}) S(TimeZone=UTC) Z(I)
+                 < {first}C({tag}) S(TimeZone=CET) Z(I)
+                 > Q(ALL)
+                 C Q(select 1)
+                 > Q(select 1)
+                 S S(TimeZone=CET) {QUERY} {QUERY}
+                 < {QUERY}
+                 pins"
+            ),
+        );
+    }
+    // Without settings of its own nothing is looked at.
+    let policy = Policy { mode: PoolMode::Session, ..Policy::default() };
+    check_on(
+        &Stage { policy, ..stage(StateMode::Carry) },
+        "C Q(set a = 1;discard all)
+         > Q(set a = 1;discard all)
+         S C(SET) C(DISCARD ALL) Z(I)
+         < C(SET) C(DISCARD ALL) Z(I)",
+    );
 }
