@@ -70,6 +70,8 @@ pub struct Client {
     pub own: Option<Arc<[Arc<[u8]>]>>,
     /// A server has taken its settings as they are, or each of them.
     pub is_proven: bool,
+    /// The channels it listens on where somebody else listens for it; of a transaction under way, as that has them.
+    pub channels: Option<Arc<Vec<Arc<[u8]>>>>,
     /// Bytes of the message it is sending that are still to come.
     pub sending: u64,
     /// What becomes of them.
@@ -95,6 +97,7 @@ impl Client {
             own: None,
             is_proven: false,
             parameters,
+            channels: None,
             sending: 0,
             rest: Rest::Forward,
             names: None,
@@ -180,6 +183,28 @@ impl Client {
             Arc::make_mut(&mut self.parameters).set(name, value, true);
             self.dialect = Dialect::of(&self.parameters);
             self.has_new_set = true;
+        }
+    }
+
+    /// Whether somebody listens for it on a channel.
+    pub fn listens_on(&self, channel: &[u8]) -> bool {
+        self.channels.as_ref().is_some_and(|own| own.iter().any(|own| **own == *channel))
+    }
+
+    /// It listens on a channel.
+    pub fn listen(&mut self, channel: Arc<[u8]>) {
+        if !self.listens_on(&channel) {
+            Arc::make_mut(self.channels.get_or_insert_default()).push(channel);
+        }
+    }
+
+    /// It listens on a channel no more.
+    pub fn unlisten(&mut self, channel: &[u8]) {
+        if self.listens_on(channel)
+            && let Some(own) = &mut self.channels
+        {
+            Arc::make_mut(own).retain(|own| **own != *channel);
+            self.channels.take_if(|own| own.is_empty());
         }
     }
 

@@ -85,6 +85,7 @@ pub enum Show {
     Databases,
     DnsHosts,
     DnsZones,
+    Listeners,
     Lists,
     Mem,
     PeerPools,
@@ -104,13 +105,14 @@ pub enum Show {
 
 impl Show {
     /// Every table.
-    pub const ALL: [Show; 21] = [
+    pub const ALL: [Show; 22] = [
         Show::ActiveSockets,
         Show::Clients,
         Show::Config,
         Show::Databases,
         Show::DnsHosts,
         Show::DnsZones,
+        Show::Listeners,
         Show::Lists,
         Show::Mem,
         Show::PeerPools,
@@ -138,6 +140,7 @@ impl Show {
             Show::Databases => "databases",
             Show::DnsHosts => "dns_hosts",
             Show::DnsZones => "dns_zones",
+            Show::Listeners => "listeners",
             Show::Lists => "lists",
             Show::Mem => "mem",
             Show::PeerPools => "peer_pools",
@@ -220,6 +223,7 @@ impl Command {
                 | Show::Databases
                 | Show::DnsHosts
                 | Show::DnsZones
+                | Show::Listeners
                 | Show::Lists
                 | Show::Mem
                 | Show::PeerPools

@@ -5,6 +5,7 @@ mod config;
 mod databases;
 mod dns_hosts;
 mod dns_zones;
+mod listeners;
 mod lists;
 mod mem;
 mod parameter;
@@ -36,6 +37,7 @@ pub fn columns(show: Show) -> &'static [Column] {
         Show::Databases => databases::COLUMNS,
         Show::DnsHosts => dns_hosts::COLUMNS,
         Show::DnsZones => dns_zones::COLUMNS,
+        Show::Listeners => listeners::COLUMNS,
         Show::Lists => lists::COLUMNS,
         Show::Mem => mem::COLUMNS,
         Show::PeerPools => peer_pools::COLUMNS,
@@ -61,6 +63,7 @@ pub fn table(show: Show, snapshot: &Snapshot) -> Table {
         Show::Databases => databases::rows(&snapshot.databases),
         Show::DnsHosts => dns_hosts::rows(&snapshot.dns_hosts),
         Show::DnsZones => dns_zones::rows(&snapshot.dns_zones),
+        Show::Listeners => listeners::rows(&snapshot.listeners),
         Show::Lists => lists::rows(&snapshot.lists),
         Show::Mem => mem::rows(&snapshot.mem),
         Show::PeerPools => peer_pools::rows(&snapshot.peer_pools),

@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub users: Vec<UserRow>,
     /// Peers.
     pub peers: Vec<PeerRow>,
+    /// Connections that listen for clients.
+    pub listeners: Vec<ListenerRow>,
     /// Lengths of internal lists.
     pub lists: ListCounts,
     /// Statistics of each database.
@@ -302,6 +304,33 @@ pub struct UserRow {
     pub clients_max: u64,
     /// Clients.
     pub clients: u64,
+}
+
+/// A connection that listens for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenerRow {
+    /// Its number.
+    pub id: u64,
+    /// The database's name on the server.
+    pub database: String,
+    /// The server's end; none while there is no connection.
+    pub addr: Option<String>,
+    /// The port there.
+    pub port: u16,
+    /// The process id of the server's session; 0 while there is none.
+    pub remote_pid: u32,
+    /// In which encoding it hears.
+    pub client_encoding: String,
+    /// `connecting`, `listening` or `lost`.
+    pub state: &'static str,
+    /// Clients that listen.
+    pub clients: u64,
+    /// Channels that they listen on.
+    pub channels: u64,
+    /// Notifications that came.
+    pub notifications: u64,
+    /// How often its connection was lost.
+    pub losses: u64,
 }
 
 /// A peer.

@@ -9,6 +9,10 @@ use crate::hub::Hub;
 
 /// The longest key: another pooler in front of us may wrap it into its own.
 const KEY_BYTES_MAX: usize = 32;
+/// The greatest process id that Linux gives, and more than other systems do.
+const PROCESS_ID_MAX: u32 = 1 << 22;
+/// A bit that makes a number greater than that, and keeps it positive for who reads it with a sign.
+const NO_PROCESS: u32 = 1 << 30;
 /// The key of protocol 3.0.
 const KEY_BYTES_SHORT: usize = 4;
 
@@ -77,9 +81,11 @@ impl CancelKeys {
     fn issue(&mut self, client: ClientId, entropy: &[u8; 36], is_long: bool) -> CancelKey {
         let (number, secret) = entropy.split_at(4);
         let mut process_id = number.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
-        // The number must be the client's own. Zero is none: drivers take it for "no key".
-        while process_id == 0 || self.0.contains_key(&process_id) {
-            process_id = process_id.wrapping_add(1);
+        // The number must be the client's own, and that of no process: who listens compares it with the number of
+        // the process that notified, and would take another's word for its own. Zero is none, too: drivers take it
+        // for "no key".
+        while process_id <= PROCESS_ID_MAX || self.0.contains_key(&process_id) {
+            process_id = process_id.wrapping_add(1) | NO_PROCESS;
         }
         let size = if is_long { KEY_BYTES_MAX } else { KEY_BYTES_SHORT };
         let mut bytes = [0; KEY_BYTES_MAX];

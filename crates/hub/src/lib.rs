@@ -38,6 +38,7 @@ mod secrets;
 mod policy;
 mod admission;
 mod cancel;
+mod fanout;
 
 mod limits;
 mod entry;
@@ -54,6 +55,9 @@ pub use admission::{Entered, LoginsFull, Member};
 pub use cancel::CancelKey;
 pub use cell::{PoolCell, PoolKey};
 pub use drain::Scope;
+pub use fanout::{
+    Channel, Command, Done, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, ServerEnd, Target,
+};
 pub use hub::{Hub, Inputs};
 pub use limits::{OpenOrder, OpenRefusal};
 pub use policy::ClientPolicy;

@@ -9,6 +9,7 @@ use pool::Ended;
 use settings::{Host, ServerAuth, SslMode};
 
 use crate::cell::PoolCell;
+use crate::fanout::Target;
 use crate::hub::{Hub, Record};
 
 /// How to open one server.
@@ -77,12 +78,25 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         Ok(order)
     }
 
-    /// How to reach the servers of a pool for a lookup of a user. That connection serves all lookups and is not one
-    /// of the pool's.
+    /// How to reach the servers of a pool for a lookup of a user, or to listen. Such a connection serves many clients
+    /// and is not one of the pool's.
     pub fn lookup_order(&mut self, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
         let settings = Arc::clone(&self.settings);
         let database = self.database(&settings, &cell.key.database)?;
         Some(self.order(cell, database))
+    }
+
+    /// What a listener for a client of this pool must reach, to hear what its servers would; `None` if the pool is
+    /// gone.
+    pub fn listen_target(&self, pool: PoolId, encoding: &[u8]) -> Option<Target> {
+        let key = &self.pools.get(&pool)?.cell.key;
+        let database = self.database(&self.settings, &key.database)?;
+        Some(Target {
+            hosts: database.hosts.clone(),
+            port: database.port,
+            dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
+            encoding: encoding.into(),
+        })
     }
 
     fn order(&mut self, cell: &PoolCell<C, S>, database: &settings::Database) -> OpenOrder {

@@ -58,6 +58,8 @@ pub struct ClientPolicy {
     pub state_functions: Vec<String>,
     /// A client is told when it keeps its server.
     pub notify_pins: bool,
+    /// Somebody else listens for clients.
+    pub listen_fanout: bool,
 }
 
 impl ClientPolicy {
@@ -87,6 +89,7 @@ impl ClientPolicy {
             session_state: login.session_state(),
             state_functions: general.state_functions.clone(),
             notify_pins: general.notify_pins,
+            listen_fanout: general.listen_fanout,
         }
     }
 }

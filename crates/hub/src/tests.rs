@@ -2,6 +2,7 @@
 
 mod cancel;
 mod drain;
+mod fanout;
 mod limits;
 mod login;
 mod random;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use model::Moment;
 use model::parameters::Parameter;
 
+use crate::channels::Channel;
 use crate::from_server::Ear;
 use crate::link::Link;
 use crate::out::Out;
@@ -21,6 +22,7 @@ use sql::state::Reason;
 pub(crate) struct Census {
     kinds: Kinds,
     unknown: Vec<Box<[u8]>>,
+    unlisten: Vec<Channel>,
     found: Kinds,
     settings: Vec<(Box<[u8]>, Option<Box<[u8]>>)>,
     bytes: usize,
@@ -145,6 +147,7 @@ impl State {
             // Somebody's cancel request may have hit it: so it is asked again.
             self.doubts = self.doubts.with(census.kinds);
             self.unknown.extend(census.unknown);
+            self.unlisten.extend(census.unlisten);
             return;
         }
         self.failures = 0;
@@ -185,17 +188,25 @@ impl Link {
     #[cold]
     pub(crate) fn ask(&mut self, out: &mut Out) {
         let (Some(state), Some(server)) = (&mut self.state, &mut self.server) else { return };
-        let is_due = state.census.is_none() && !(state.doubts.is_empty() && state.unknown.is_empty());
+        let is_wanted = !state.doubts.is_empty() || !state.unknown.is_empty() || !state.unlisten.is_empty();
+        let is_due = is_wanted && state.census.is_none();
         let is_idle = server.status == wire::server::TransactionStatus::Idle;
         if !is_due || !is_idle || !server.is_quiet() || self.client.sending > 0 {
             return;
         }
         let (kinds, unknown) = (std::mem::take(&mut state.doubts), std::mem::take(&mut state.unknown));
-        let text = query(kinds, &unknown);
+        let unlisten = std::mem::take(&mut state.unlisten);
+        let mut text = Vec::new();
+        for channel in &unlisten {
+            text.extend_from_slice(b"UNLISTEN ");
+            crate::carry::quote(&mut text, channel, b'"');
+            text.push(b';');
+        }
+        text.extend_from_slice(&query(kinds, &unknown));
         server.owe_query();
         server.ledger.mark_last_census();
         out.to_server.make(|bytes| wire::encode::query(bytes, &text));
-        state.census = Some(Census { kinds, unknown, ..Census::default() });
+        state.census = Some(Census { kinds, unknown, unlisten, ..Census::default() });
     }
 
     /// The question may be answered.

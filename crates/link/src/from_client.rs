@@ -12,6 +12,7 @@ use server::{Entry, Owed, Server};
 use wire::Header;
 use wire::client::{Target, tag};
 
+use crate::channels::Channels;
 use crate::link::{Link, Permit};
 use crate::noted::Noted;
 use crate::out::Out;
@@ -70,6 +71,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) permit: &'a mut Permit,
     /// Nothing was sent before this call; in it, nothing but what is set for the client.
     pub(crate) is_fresh: bool,
+    pub(crate) channels: &'a mut Option<Box<Channels>>,
     pub(crate) out: &'a mut Out,
 }
 
@@ -88,6 +90,7 @@ impl Link {
             state: &mut self.state,
             permit: &mut self.permit,
             is_fresh: put_off.is_some(),
+            channels: &mut self.channels,
             out,
         };
         let progress = pair.run(input);
@@ -97,10 +100,12 @@ impl Link {
                 self.transaction_since = now;
             }
         }
-        // What waits for a permit, or for an answer to what is ours, was not heard yet: the server is kept for it.
+        // What waits for a permit, or for an answer to what is ours, was not heard yet: the server is kept for it. Not
+        // for what waits for a listener, which may have to be connected first.
         let is_put_off = progress.then == Then::Pin;
-        self.unheard = is_put_off
-            || (progress.then == Then::Wait && pair.server.ledger.iter().all(|entry| entry.swallow));
+        let waits_for_ours =
+            progress.then == Then::Wait && pair.server.ledger.iter().all(|entry| entry.swallow);
+        self.unheard = is_put_off || (waits_for_ours && !self.awaits_channels());
         if is_put_off && let Some(before) = put_off {
             self.query_since = Moment::NEVER;
             self.take_back(before, out);
@@ -234,6 +239,7 @@ impl Pair<'_> {
                     Noted::Deeds => entry.marks.state = true,
                     Noted::Refused => return self.refuse_query(message, entry),
                     Noted::Asks => return Step::Pin,
+                    Noted::Awaited => return Step::Wait,
                 }
             }
             // A simple query destroys the unnamed statement.

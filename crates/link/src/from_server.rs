@@ -278,6 +278,14 @@ impl<'a> Ear<'a> {
             tag::READY_FOR_QUERY => self.ready(body),
             tag::ERROR_RESPONSE => self.error(body),
             tag::PARAMETER_STATUS => self.parameter(body),
+            tag::NOTIFICATION_RESPONSE
+                if self.client.as_ref().is_some_and(|client| client.channels.is_some()) =>
+            {
+                if !is_whole && header.body() <= READ_BYTES_MAX {
+                    return Fate::More;
+                }
+                self.notification(body)
+            }
             tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => self.aside(),
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
                 Fate::Broken(Broken::Unexpected(header.tag))
@@ -431,6 +439,16 @@ impl<'a> Ear<'a> {
         let is_news = client.parameters.value(name) != Some(value);
         client.set_parameter(name, value);
         if is_news { Fate::Forward } else { Fate::Swallow }
+    }
+
+    /// A notification for a client that somebody listens for: what that one hears, the client is told by it.
+    #[cold]
+    fn notification(&mut self, body: &[u8]) -> Fate {
+        let name = body.get(4..).and_then(|text| text.split(|&byte| byte == 0).next()).unwrap_or_default();
+        match &self.client {
+            Some(client) if client.listens_on(name) => Fate::Swallow,
+            _ => self.aside(),
+        }
     }
 
     /// A notice or notification answers nothing; while the server does something for us, it is ours.

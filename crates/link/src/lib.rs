@@ -8,6 +8,7 @@
 
 mod carry;
 mod census;
+mod channels;
 mod from_client;
 mod from_server;
 mod link;
@@ -23,6 +24,7 @@ mod waiting;
 #[cfg(test)]
 mod tests;
 
+pub use channels::Channel;
 pub use link::{Granted, Link, Standing};
 pub use out::{Out, Side, Span, Tally};
 pub use policy::Policy;

@@ -12,6 +12,7 @@ use model::{Moment, PoolMode, Refusal, Statements};
 use server::Server;
 use wire::server::TransactionStatus;
 
+use crate::channels::Channels;
 use crate::out::Out;
 use crate::policy::Policy;
 use crate::state::State;
@@ -68,6 +69,8 @@ pub struct Link {
     pub(crate) carry_due: bool,
     /// The client has not been heard since the server was granted.
     pub(crate) unheard: bool,
+    /// What it has to do with channels.
+    pub(crate) channels: Option<Box<Channels>>,
     pub(crate) query_since: Moment,
     pub(crate) transaction_since: Moment,
     /// When the client or the server last said something that counts for a limit of idleness.
@@ -88,6 +91,7 @@ impl Link {
             carrying: false,
             carry_due: false,
             unheard: false,
+            channels: None,
             query_since: Moment::NEVER,
             transaction_since: Moment::NEVER,
             quiet_since: now,

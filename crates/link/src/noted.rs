@@ -9,6 +9,7 @@ use wire::client::{BindHead, Parse, tag};
 use wire::encode;
 use wire::server::TransactionStatus;
 
+use crate::channels::{Hearing, Hears};
 use crate::from_client::{Message, Pair, Step};
 use crate::from_server::Ear;
 use crate::link::{Link, Permit};
@@ -27,6 +28,8 @@ pub(crate) enum Noted {
     Refused,
     /// It keeps its server, and may not yet.
     Asks,
+    /// Somebody must listen before it can be sent.
+    Awaited,
 }
 
 /// Fails in any session: no server has such a statement.
@@ -126,8 +129,12 @@ impl Pair<'_> {
         if effects.is_stateless() && !is_touched && is_whole {
             return Noted::Nothing;
         }
+        if self.hear(effects) == Hearing::Awaited {
+            return Noted::Awaited;
+        }
         self.learn(effects);
-        let mut pending = self.pending(effects, values);
+        let heard = self.channels.as_ref().map_or(&[][..], |channels| channels.heard());
+        let mut pending = self.pending(effects, values, Hears::These(heard));
         if self.policy.state == StateMode::Refuse
             && let Some(words) = refusal::words(&pending, effects)
         {
@@ -137,6 +144,7 @@ impl Pair<'_> {
         if self.must_ask(&pending) {
             return Noted::Asks;
         }
+        self.heard();
         if !is_whole && !self.keeps_its_server() {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
@@ -147,7 +155,7 @@ impl Pair<'_> {
         Noted::Deeds
     }
 
-    fn pending(&self, effects: &Effects<'_>, values: &[u8]) -> Pending {
+    fn pending(&self, effects: &Effects<'_>, values: &[u8], hears: Hears<'_>) -> Pending {
         let texts = self.state.as_ref().map_or(&[][..], |state| &state.texts);
         let reading = Reading {
             mode: self.policy.state,
@@ -155,6 +163,8 @@ impl Pair<'_> {
             sequences_are_read: self.statements.sequences_are_read(),
             values,
             texts,
+            hears,
+            is_unicode: self.is_unicode(),
             dialect: self.client.dialect,
             policy: self.policy,
         };
@@ -237,7 +247,7 @@ impl Pair<'_> {
         if *self.permit != Permit::None || self.policy.state == StateMode::Refuse || effects.is_stateless() {
             return false;
         }
-        let pending = self.pending(effects, &[]);
+        let pending = self.pending(effects, &[], Hears::Any);
         // Later in a transaction it is asked for when it is run.
         (self.is_fresh || self.server.is_shareable()) && self.must_ask(&pending)
     }
@@ -294,7 +304,7 @@ impl Pair<'_> {
         let effects = scan(&text, self.client.dialect, policy);
         let values = &message.body[head.size()..];
         if policy.state == StateMode::Refuse
-            && let Some(words) = refusal::words(&self.pending(&effects, values), &effects)
+            && let Some(words) = refusal::words(&self.pending(&effects, values, Hears::Any), &effects)
         {
             self.client.push_misused(words.as_bytes());
             return Some(self.refuse_in_place(message, Owed::Bind, Instead::State));
@@ -327,7 +337,12 @@ impl Pair<'_> {
         if let Some(portal) = portal.cloned() {
             let policy = self.policy;
             let effects = scan(&portal.text, self.client.dialect, policy);
-            entry.marks.state = matches!(self.note(&effects, &portal.values, true), Noted::Deeds);
+            match self.note(&effects, &portal.values, true) {
+                Noted::Nothing | Noted::Refused => {}
+                Noted::Deeds => entry.marks.state = true,
+                Noted::Asks => return Step::Pin,
+                Noted::Awaited => return Step::Wait,
+            }
         }
         self.server.ledger.push(entry);
         self.forward(message, 0);

@@ -33,6 +33,8 @@ pub struct Policy {
     pub state: StateMode,
     /// The functions that make state.
     pub functions: Arc<Functions>,
+    /// Somebody else listens for clients.
+    pub listen_fanout: bool,
     /// A client that is pinned is told so.
     pub notify_pins: bool,
     /// Limits of time; zero is off.
@@ -83,6 +85,7 @@ impl Default for Policy {
             check_query: Some(Arc::from(&b""[..])),
             state: StateMode::Off,
             functions: Arc::new(Functions::default()),
+            listen_fanout: false,
             notify_pins: false,
             query_timeout: Duration::ZERO,
             idle_transaction_timeout: Duration::ZERO,

@@ -21,6 +21,7 @@ use server::{Left, Server};
 use sql::state::{Discard, Reason};
 
 use crate::census::Census;
+use crate::channels::Channel;
 use deed::{Deed, Kinds, Pending};
 use levels::Levels;
 use pins::Held;
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub(crate) doubts: Kinds,
     /// Settings whose values it is to be asked for.
     pub(crate) unknown: Vec<Box<[u8]>>,
+    /// Channels on which the server listens, and need not.
+    pub(crate) unlisten: Vec<Channel>,
     /// How often in a row the server did not answer.
     pub(crate) failures: u8,
     /// The question under way.
@@ -59,6 +62,7 @@ impl State {
         self.pending.is_empty()
             && self.doubts.is_empty()
             && self.unknown.is_empty()
+            && self.unlisten.is_empty()
             && self.census.is_none()
             && self.held.is_empty()
     }
@@ -70,7 +74,10 @@ impl State {
 
     /// What must be done to the server once the client is gone.
     pub(crate) fn leaves(&self) -> Left {
-        let asks = !self.doubts.is_empty() || !self.unknown.is_empty() || self.census.is_some();
+        let asks = !self.doubts.is_empty()
+            || !self.unknown.is_empty()
+            || !self.unlisten.is_empty()
+            || self.census.is_some();
         if self.pending.iter().any(|pending| !pending.is_empty()) || self.held.is_forever() {
             Left::Forever
         } else if asks || !self.held.is_empty() {
@@ -133,7 +140,10 @@ impl State {
         if !is_idle {
             return;
         }
-        self.portals.clear();
+        // Portals of a batch behind this one may be bound already.
+        if server.is_quiet() {
+            self.portals.clear();
+        }
         if failed {
             self.levels.undo_all(client, server);
         }
@@ -188,6 +198,21 @@ impl State {
             }
             Deed::Pin(reason) => self.held.add(reason, verb),
             Deed::Unpin(reason) => self.held.take(reason),
+            Deed::Listen(channel) => {
+                self.levels.touch(client, server);
+                if !self.unlisten.contains(&channel) {
+                    self.unlisten.push(Arc::clone(&channel));
+                }
+                client.listen(channel);
+            }
+            Deed::Unlisten(channel) => {
+                self.levels.touch(client, server);
+                client.unlisten(&channel);
+            }
+            Deed::UnlistenAll => {
+                self.levels.touch(client, server);
+                client.channels = None;
+            }
             Deed::Savepoint(name) => self.levels.savepoint(name, client, server),
             Deed::RollbackTo(name) => self.levels.rollback_to(&name, client, server),
             Deed::Release(name) => self.levels.release(&name),
@@ -249,6 +274,8 @@ impl State {
                 for name in [&b"session_authorization"[..], b"role"] {
                     self.reset(name, client, server, told);
                 }
+                client.channels = None;
+                self.unlisten.clear();
                 self.texts.clear();
                 self.doubts = Kinds::default();
                 self.held.take_discardable();

@@ -31,6 +31,9 @@ impl Link {
                     continue;
                 }
             }
+            if let Some(channels) = &mut self.channels {
+                channels.forget_wish();
+            }
             self.client.sending = header.total() - take;
             self.client.rest = Rest::Discard;
             let refusal = model::Refusal::QueryCanceled;

@@ -48,6 +48,10 @@ pub enum Refusal {
     NoAuthenticationMethod,
     /// The user may not use the console.
     NotAllowed,
+    /// Notifications that the client did not take exceed `notify_queue_size_max`, in bytes.
+    NotificationsUnread(u64),
+    /// The connection that listened for the client was lost, and what came meanwhile nobody knows.
+    NotificationsLost,
     /// The database is not known; told only to who has the right password.
     NoSuchDatabase(String),
     /// The user is not known and need not prove anything.
@@ -158,6 +162,8 @@ impl Refusal {
             | Refusal::PinWaitTimeout
             | Refusal::QueryWaitTimeout => "53300",
             Refusal::NotAllowed => "42501",
+            Refusal::NotificationsLost => "08006",
+            Refusal::NotificationsUnread(_) => "53400",
             Refusal::NoSuchDatabase(_) => "3D000",
             Refusal::PqExecDisallowed | Refusal::SessionState(_) | Refusal::UnsupportedVersion(..) => "0A000",
             Refusal::ProtocolViolation(_) | Refusal::TransactionInStatementMode => "08P01",
@@ -197,6 +203,15 @@ impl fmt::Display for Refusal {
             Refusal::MaxUserClientConnections => "client connections exceeded (max_user_client_connections)",
             Refusal::NoAuthenticationMethod => "no authentication method is found",
             Refusal::NotAllowed => "not allowed",
+            Refusal::NotificationsLost => {
+                "notifications may have been lost: the connection that listens was lost (listen_lost = close)"
+            }
+            Refusal::NotificationsUnread(limit) => {
+                return write!(
+                    f,
+                    "notifications that were not read exceed the {limit} bytes of notify_queue_size_max"
+                );
+            }
             Refusal::NoSuchDatabase(name) => return write!(f, "no such database: {name}"),
             Refusal::NoSuchUser => "no such user",
             Refusal::NoUserName => "no username supplied",

@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod ledger;
+pub mod listening;
 pub mod login;
 pub mod prepared;
 mod server;

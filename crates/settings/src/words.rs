@@ -99,6 +99,15 @@ words! {
 }
 
 words! {
+    /// `listen_lost`: what becomes of clients that may have missed a notification.
+    ListenLost:
+    /// They are told, and go on.
+    Warning = "warning",
+    /// Their sessions end.
+    Close = "close",
+}
+
+words! {
     /// `server_auth_allowed`: what a server may ask of us.
     ServerAuth:
     /// Nothing at all.

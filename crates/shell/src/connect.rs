@@ -5,6 +5,7 @@
 //! error. What the bytes of a login mean is `server::login`'s.
 
 mod fault;
+mod line;
 mod lookup;
 mod negotiate;
 mod reach;
@@ -36,6 +37,7 @@ use crate::sockopt::TcpOptions;
 use crate::tls::{ServerTls, channel_binding, describe};
 
 pub use self::fault::{ConnectError, Stage};
+pub use self::line::{Heard, Line, LineError};
 pub use self::lookup::{LookupFailure, Lookups};
 pub(crate) use self::negotiate::negotiate;
 pub(crate) use self::reach::{reach, reach_again};

@@ -12,12 +12,13 @@ mod command;
 mod snapshot;
 mod reload;
 mod drain;
+mod listener;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::login::{PasswordCheck, Replication};
-use hub::{Derivation, Lookup};
+use hub::{Derivation, ListenerId, Lookup};
 use model::ClientId;
 use pool::Slot;
 use tokio::sync::Semaphore;
@@ -28,6 +29,7 @@ use crate::cancel_out::CancelSender;
 use crate::claim::Claim;
 use crate::connect::{ConnectContext, Lookups};
 use crate::dns::{Dns, DnsOptions};
+use crate::fanout::Waker;
 use crate::home::{ClientRef, Home, ServerRef};
 use crate::moored::Moored;
 use crate::reading::Files;
@@ -100,6 +102,13 @@ pub enum Order {
         session: Arc<Session>,
         /// The command.
         command: console::Command,
+    },
+    /// Look after a listener from now on.
+    Listen {
+        /// Which.
+        id: ListenerId,
+        /// Tells that there is something to do.
+        waker: Arc<Waker>,
     },
     /// A console session no longer waits for its command.
     CancelCommand {
@@ -203,6 +212,9 @@ impl Control {
                     control.shared.post(&session, Letter::Reply(Box::new(reply)));
                 });
                 self.waiting.lock().push((id, task.abort_handle()));
+            }
+            Order::Listen { id, waker } => {
+                tokio::spawn(self.keep_listener(id, waker));
             }
             Order::CancelCommand { session } => self.cancel_command(session),
         }

@@ -540,6 +540,7 @@ fn welcome(
         pinned: None,
         is_sure: false,
         lease: None,
+        listener: None,
         stalled: false,
         unread,
         leaves_at: None,

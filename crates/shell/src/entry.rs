@@ -71,6 +71,7 @@ pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
         state: policy.session_state,
         functions: Arc::new(Functions::with(policy.state_functions.iter().map(String::as_str))),
         notify_pins: policy.notify_pins,
+        listen_fanout: policy.listen_fanout,
         query_timeout: policy.query_timeout,
         idle_transaction_timeout: policy.idle_transaction_timeout,
         transaction_timeout: policy.transaction_timeout,

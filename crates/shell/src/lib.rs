@@ -15,6 +15,7 @@ pub mod enter;
 pub mod relay;
 pub mod lease;
 pub mod keeper;
+pub mod fanout;
 mod waiting;
 pub mod claim;
 pub mod entry;

@@ -12,6 +12,7 @@ use baton::Bits;
 use link::{Standing, Tally, Then};
 use model::{Moment, Refusal};
 
+use crate::fanout;
 use crate::journal;
 use crate::lease::{self, Checkout};
 use crate::pins;
@@ -99,8 +100,16 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
             }
         }
     }
+    if listens(core) {
+        fanout::attend(worker, session, core);
+    }
     arm(worker, session, core);
     false
+}
+
+#[inline]
+fn listens(core: &Core) -> bool {
+    matches!(&core.phase, Phase::Steady(steady) if steady.listener.is_some())
 }
 
 /// Reads the mail and looks at what may be overdue. False if that ended the session.
@@ -296,6 +305,9 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
     if steady.ticket.is_some() {
         return Turn::Rest;
     }
+    if steady.link.awaits_channels() {
+        return Turn::Rest;
+    }
     match lease::checkout(worker, session, core) {
         Checkout::Granted => with_server(worker, session, core),
         Checkout::Queued => Turn::Rest,
@@ -369,6 +381,7 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         Then::Wait => {
             steady.stalled = true;
             steady.unread = true;
+            fanout::wish(worker, session, core);
             Turn::Moved
         }
         Then::Pin => {
@@ -436,6 +449,7 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
             }
             Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),
             Letter::Dedicated(Err(refusal)) => return Some(Some(refusal)),
+            Letter::Listening(is_heard) => fanout::heard(core, is_heard),
             Letter::Challenge(_) | Letter::Checked(_) | Letter::Reply(_) => {}
         }
     }
@@ -517,6 +531,7 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
     if let Phase::Steady(steady) = &mut core.phase {
         steady.note_mid_message();
     }
+    fanout::leave(worker, session, core);
     // What it counted for is free before anybody can see that it is gone.
     worker.shared.client_gone(session);
     let phase = std::mem::replace(&mut core.phase, Phase::Closed);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use baton::{Bits, Gate};
+use hub::ListenerId;
 use link::{Link, Policy};
 use mio::Token;
 use model::{ClientId, Moment, Refusal, WorkerId};
@@ -14,6 +15,7 @@ use pool::{Grant, Ticket};
 
 use crate::admin::Admin;
 use crate::enter::Entering;
+use crate::fanout::Notes;
 use crate::home::Home;
 use crate::moored::{Moored, ServerSide};
 use crate::pins::Noted;
@@ -55,6 +57,8 @@ pub enum Letter {
     Terms(Arc<Policy>),
     /// The server that it alone may use is connected, or could not be.
     Dedicated(Result<Arc<Moored>, Refusal>),
+    /// The channels that it waits for are heard, or will not be.
+    Listening(bool),
 }
 
 /// A server that the pool has granted.
@@ -85,6 +89,8 @@ pub struct Mail {
     /// Everything else; most clients never get any.
     #[expect(clippy::box_collection, reason = "nearly every client has none, and a record must be small")]
     letters: Option<Box<Vec<Letter>>>,
+    /// Notifications that it was not told yet.
+    pub notes: Option<Box<Notes>>,
 }
 
 impl Mail {
@@ -185,6 +191,8 @@ pub struct Steady {
     pub pinned: Option<Box<Noted>>,
     /// Its server.
     pub lease: Option<Lease>,
+    /// Who listens for it.
+    pub listener: Option<ListenerId>,
     /// The link wants no more of the client before the server has answered.
     pub stalled: bool,
     /// Whole messages of the client are in `pending`: they can be dealt with without a read.

@@ -23,6 +23,7 @@ use crate::claim::{Claim, Witness};
 use crate::clock::Clock;
 use crate::control::Order;
 use crate::entry::{Entry, Place, link_policy};
+use crate::fanout::Listeners;
 use crate::home::{Cell, ClientRef, Home, ServerRef};
 use crate::moored::Moored;
 use crate::random;
@@ -49,6 +50,8 @@ pub struct Shared {
     pub client_tls: Reloadable<ClientTls>,
     /// TLS with servers.
     pub server_tls: Reloadable<ServerTls>,
+    /// The connections that listen for clients.
+    pub listeners: Listeners,
     /// How many cancel requests are on their way.
     pub cancels: AtomicUsize,
     /// Servers that somebody looks after, or did until a moment ago.
@@ -92,6 +95,7 @@ impl Shared {
             statements: Statements::default(),
             client_tls: Reloadable::new(client_tls),
             server_tls: Reloadable::new(server_tls),
+            listeners: Listeners::new(&settings),
             cancels: AtomicUsize::new(0),
             kept: Mutex::default(),
             pins: Mutex::default(),

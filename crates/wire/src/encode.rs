@@ -210,6 +210,15 @@ pub fn negotiate_protocol_version<'a>(
     });
 }
 
+/// NotificationResponse. Neither text may hold a zero.
+pub fn notification(out: &mut Vec<u8>, process_id: u32, channel: &[u8], payload: &[u8]) {
+    message(out, b'A', |out| {
+        out.extend_from_slice(&process_id.to_be_bytes());
+        cstr(out, channel);
+        cstr(out, payload);
+    });
+}
+
 /// ReadyForQuery.
 pub fn ready_for_query(out: &mut Vec<u8>, status: TransactionStatus) {
     out.extend_from_slice(&[b'Z', 0, 0, 0, 5, status.byte()]);
@@ -284,6 +293,8 @@ pub enum Severity {
     Fatal,
     /// The statement ends.
     Error,
+    /// Nothing ends, but something may be wrong.
+    Warning,
     /// Nothing ends.
     Notice,
 }
@@ -293,14 +304,15 @@ impl Severity {
         match self {
             Severity::Fatal => "FATAL",
             Severity::Error => "ERROR",
+            Severity::Warning => "WARNING",
             Severity::Notice => "NOTICE",
         }
     }
 }
 
-/// ErrorResponse, or NoticeResponse for [`Severity::Notice`].
+/// ErrorResponse, or NoticeResponse for [`Severity::Notice`] and [`Severity::Warning`].
 pub fn report(out: &mut Vec<u8>, severity: Severity, code: &str, text: &str, detail: Option<&str>) {
-    let tag = if severity == Severity::Notice { b'N' } else { b'E' };
+    let tag = if matches!(severity, Severity::Notice | Severity::Warning) { b'N' } else { b'E' };
     message(out, tag, |out| {
         let mut field = |kind: u8, text: &str| {
             out.push(kind);

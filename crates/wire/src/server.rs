@@ -87,6 +87,13 @@ pub fn command_tag(body: &[u8]) -> Result<&[u8], Malformed> {
     if cursor.is_empty() { Ok(tag) } else { Err(Malformed) }
 }
 
+/// Reads a NotificationResponse body: the process that sent it, the channel and the payload.
+pub fn notification(body: &[u8]) -> Result<(u32, &[u8], &[u8]), Malformed> {
+    let mut cursor = Cursor::new(body);
+    let parts = (cursor.u32()?, cursor.cstr()?, cursor.cstr()?);
+    if cursor.is_empty() { Ok(parts) } else { Err(Malformed) }
+}
+
 /// Reads a BackendKeyData body: process id and a key of 4 to 256 bytes.
 pub fn backend_key(body: &[u8]) -> Result<(u32, &[u8]), Malformed> {
     let mut cursor = Cursor::new(body);

@@ -6,9 +6,9 @@ use model::{ColumnType, PoolMode, Table};
 use stats::{Averages, Totals};
 
 use crate::{
-    Buffers, ClientRow, ClientState, ConfigRow, DatabaseRow, DnsHostRow, DnsZoneRow, ListCounts, MemRow,
-    PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState, Show, Snapshot,
-    Socket, State, StatsRow, UserRow, show,
+    Buffers, ClientRow, ClientState, ConfigRow, DatabaseRow, DnsHostRow, DnsZoneRow, ListCounts, ListenerRow,
+    MemRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState, Show,
+    Snapshot, Socket, State, StatsRow, UserRow, show,
 };
 
 /// PgBouncer's columns: each a name and the letter of its type. t is text, i int4, q int8, N numeric.
@@ -63,6 +63,11 @@ fn columns_are_those_that_tools_read() {
          current_connections i, max_user_client_connections i, current_client_connections i",
     );
     check_columns(Show::Peers, "peer_id i, host t, port i, pool_size i");
+    check_columns(
+        Show::Listeners,
+        "id q, database t, state t, addr t, port i, remote_pid i, client_encoding t, clients i, channels i, \
+         notifications q, losses q",
+    );
     check_columns(Show::Lists, "list t, items i");
     check_columns(Show::Totals, "name t, value N");
     check_columns(Show::Config, "key t, value t, default t, changeable t");
@@ -340,6 +345,32 @@ fn databases_show_what_holds_for_them() {
         &[
             "a|h1,h2|5432|real|boss|20|1|2|3600|session|disable|30|3|40|4|1|0",
             "z|-|5432|real|-|20|1|2|3600|-|-|30|3|40|4|1|0",
+        ],
+    );
+}
+
+#[test]
+fn listeners_show_where_they_listen_and_for_how_many() {
+    let listener = |id, addr: Option<&str>, state| ListenerRow {
+        id,
+        database: "app".to_owned(),
+        addr: addr.map(str::to_owned),
+        port: 5432,
+        remote_pid: 77,
+        client_encoding: "UTF8".to_owned(),
+        state,
+        clients: 200,
+        channels: 3,
+        notifications: 4_000_000_000,
+        losses: 1,
+    };
+    let listeners = vec![listener(1, Some("127.0.0.1"), "listening"), listener(2, None, "lost")];
+    check(
+        Show::Listeners,
+        Snapshot { listeners, ..Snapshot::default() },
+        &[
+            "1|app|listening|127.0.0.1|5432|77|UTF8|200|3|4000000000|1",
+            "2|app|lost|-|5432|77|UTF8|200|3|4000000000|1",
         ],
     );
 }

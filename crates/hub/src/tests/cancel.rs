@@ -31,6 +31,18 @@ fn numbers_are_unique_even_where_the_entropy_is_not() {
 }
 
 #[test]
+fn numbers_are_those_of_no_process() {
+    let mut bench = bench();
+    for first in [[0, 0, 0, 0], [0, 0, 0x30, 0x39], [0, 0x40, 0, 0]] {
+        let (id, _) = bench.member("app", "ann");
+        let mut entropy = [7; 36];
+        entropy[..4].copy_from_slice(&first);
+        let key = bench.hub.issue_key(id, &entropy, false).expect("it has entered");
+        assert!(key.process_id > 4_194_304, "{}", key.process_id);
+    }
+}
+
+#[test]
 fn wrong_key_finds_nobody() {
     let mut bench = bench();
     let (_, good) = key(&mut bench, 9, true);

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use sql::state::{Discard, Reason};
 
+use crate::channels::Channel;
+
 /// Kinds of state that a server can be asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kinds(u8);
@@ -60,6 +62,10 @@ pub(crate) enum Deed {
     Pin(Reason),
     /// It ends one of that.
     Unpin(Reason),
+    /// It listens on a channel, and so does somebody else for the client.
+    Listen(Channel),
+    Unlisten(Channel),
+    UnlistenAll,
     Savepoint(Box<[u8]>),
     RollbackTo(Box<[u8]>),
     Release(Box<[u8]>),
@@ -99,8 +105,18 @@ impl Pending {
 
     /// Whether it changes what a transaction can undo.
     pub(crate) fn sets(&self) -> bool {
-        let sets =
-            |deed: &Deed| matches!(deed, Deed::Set { .. } | Deed::Reset(_) | Deed::ResetAll | Deed::Ask(_));
+        let sets = |deed: &Deed| {
+            matches!(
+                deed,
+                Deed::Set { .. }
+                    | Deed::Reset(_)
+                    | Deed::ResetAll
+                    | Deed::Ask(_)
+                    | Deed::Listen(_)
+                    | Deed::Unlisten(_)
+                    | Deed::UnlistenAll
+            )
+        };
         self.deeds.iter().any(|(_, deed)| sets(deed))
     }
 

@@ -10,12 +10,15 @@ use client::Client;
 use model::Parameters;
 use server::Server;
 
+use crate::channels::Channel;
+
 #[derive(Debug)]
 struct Level {
     /// Of the savepoint; empty for the transaction itself.
     name: Box<[u8]>,
     client: Arc<Parameters>,
     server: Arc<Parameters>,
+    channels: Option<Arc<Vec<Channel>>>,
 }
 
 /// More savepoints than this that are open at once are not told apart.
@@ -75,9 +78,14 @@ impl Levels {
         self.0.first().map(|level| &level.server)
     }
 
+    /// The client's channels as they were before the transaction, if it changes anything.
+    pub(crate) fn channels_before(&self) -> Option<&[Channel]> {
+        self.0.first().map(|level| level.channels.as_ref().map_or(&[][..], |own| own))
+    }
+
     fn push(&mut self, name: Box<[u8]>, client: &Client, server: &Server) {
-        let (client, server) = (Arc::clone(&client.parameters), Arc::clone(&server.parameters));
-        self.0.push(Level { name, client, server });
+        let (settings, server) = (Arc::clone(&client.parameters), Arc::clone(&server.parameters));
+        self.0.push(Level { name, client: settings, server, channels: client.channels.clone() });
     }
 
     /// Where the newest savepoint of this name stands, or the transaction.
@@ -90,6 +98,7 @@ impl Level {
     fn restore(&self, client: &mut Client, server: &mut Server) {
         client.has_new_set = true;
         client.parameters = restored(&client.parameters, &self.client);
+        client.channels.clone_from(&self.channels);
         server.parameters = restored(&server.parameters, &self.server);
     }
 }

@@ -9,6 +9,8 @@ use sql::state::{
     Argument, Effect, Effects, FunctionKind, Opaque, Options, Reason, Set, SetConfig, Transaction, Value,
 };
 
+use crate::channels::{self, Channel, Hears};
+
 use super::deed::{Deed, Kinds, Pending};
 use crate::policy::Policy;
 
@@ -42,6 +44,10 @@ pub(crate) struct Reading<'a> {
     pub(crate) values: &'a [u8],
     /// Texts of statements that were prepared by PREPARE and do something.
     pub(crate) texts: &'a [(Box<[u8]>, Arc<[u8]>)],
+    /// Where somebody else listens for the client.
+    pub(crate) hears: Hears<'a>,
+    /// Names mean the same to the client and to every server.
+    pub(crate) is_unicode: bool,
     pub(crate) dialect: Dialect,
     pub(crate) policy: &'a Policy,
 }
@@ -89,8 +95,20 @@ impl Reading<'_> {
             Effect::Declare { hold: true, .. } => push(Deed::Doubt(Kinds::CURSORS)),
             Effect::Declare { .. } => {}
             Effect::Close(_) | Effect::CloseAll => push(Deed::MayEnd(Kinds::CURSORS)),
-            Effect::Listen(_) => push(Deed::Doubt(Kinds::LISTEN)),
-            Effect::Unlisten(_) | Effect::UnlistenAll => push(Deed::MayEnd(Kinds::LISTEN)),
+            Effect::Listen(name) => push(match self.channel(&name) {
+                Some(channel) => Deed::Listen(channel),
+                None => Deed::Doubt(Kinds::LISTEN),
+            }),
+            Effect::Unlisten(name) => {
+                push(Deed::MayEnd(Kinds::LISTEN));
+                self.channel(&name).into_iter().for_each(|channel| push(Deed::Unlisten(channel)));
+            }
+            Effect::UnlistenAll => {
+                push(Deed::MayEnd(Kinds::LISTEN));
+                if self.hears.hears_any() {
+                    push(Deed::UnlistenAll);
+                }
+            }
             Effect::Load => push(Deed::Pin(Reason::Library)),
             Effect::CreateTemp { on_commit_drop: true, .. } => {}
             Effect::CreateTemp { .. } => push(Deed::Doubt(Kinds::TEMP)),
@@ -100,6 +118,14 @@ impl Reading<'_> {
                 push(Deed::Doubt(Kinds::ALL));
             }
         }
+    }
+
+    /// The channel, if somebody else listens on it for the client.
+    fn channel(&self, name: &Name<'_>) -> Option<Channel> {
+        if !self.policy.fans_out() {
+            return None;
+        }
+        channels::channel(name, self.is_unicode).filter(|channel| self.hears.hears(channel))
     }
 
     fn set(&self, set: &Set<'_>, push: &mut impl FnMut(Deed)) {

@@ -62,7 +62,7 @@ impl LoginFailed {
     /// As much of a server's message is kept.
     pub const MESSAGE_BYTES_MAX: usize = 1024;
 
-    pub(super) fn read(body: &[u8]) -> LoginFailed {
+    pub(crate) fn read(body: &[u8]) -> LoginFailed {
         let fields = ErrorFields::parse(body);
         let word = |text: &&[u8]| text.len() <= 16 && text.iter().all(u8::is_ascii_alphabetic);
         let code = |text: &&[u8]| text.len() == 5 && text.iter().all(u8::is_ascii_alphanumeric);

@@ -9,7 +9,7 @@ use super::table;
 use crate::secret::Secret;
 use crate::share::Share;
 use crate::value::{COUNT, Kind, POOL_MODE, STATE_MODE};
-use crate::words::{AuthType, Compat, ServerAuth, SslMode, TlsProtocols};
+use crate::words::{AuthType, Compat, ListenLost, ServerAuth, SslMode, TlsProtocols};
 
 table! {
     /// The section `[pgbouncer]`: one field a key, of the same name. A time of zero means off, unless the
@@ -393,6 +393,26 @@ table! {
 
     /// Client connections at once that have not logged in yet.
     login_connections_max: u32 = Kind::Whole { min: 1, max: i32::MAX as i64 }, Some("1000"), Reload, Built;
+
+    /// 1: one connection for each database listens for all its clients, and LISTEN keeps no server. 0: a client
+    /// keeps its server while it listens.
+    listen_fanout: bool = Kind::Flag, Some("1"), Reload, Built;
+
+    /// Connections at once that listen for clients, one for each database and client_encoding. They do not count
+    /// as servers of a pool. Clients beyond it keep their servers while they listen.
+    listen_connections_max: u32 = COUNT, Some("100"), Reload, Built;
+
+    /// Channels that one client may have others listen on for it; with more it keeps its server.
+    listen_channels_max: u32 = COUNT, Some("1000"), Reload, Built;
+
+    /// Bytes of notifications that wait for a client which is in a transaction or does not read. Beyond them it is
+    /// closed.
+    notify_queue_size_max: u32 = COUNT, Some("1048576"), Reload, Built;
+
+    /// What listening clients are told when the connection that listens for them was lost and is there again, because
+    /// nobody knows what was sent meanwhile: `warning` is a message of that severity, `close` ends their sessions, as
+    /// PostgreSQL's end would have.
+    listen_lost: ListenLost = Kind::Word(ListenLost::NAMES), Some("warning"), Reload, Built;
 }
 
 /// PgBouncer's own query: no password for a user whose time is over, no row for one who may not log in.

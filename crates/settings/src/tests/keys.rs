@@ -28,7 +28,8 @@ const PGBOUNCER: &str = "
 
 const OURS: &str = "
     workers compat server_auth_allowed cancel_connections_max prepared_statement_size_max
-    login_connections_max session_state max_pinned state_functions notify_pins";
+    login_connections_max session_state max_pinned state_functions notify_pins listen_fanout
+    listen_connections_max listen_channels_max notify_queue_size_max listen_lost";
 
 const RESTART: &str = "
     disable_pqexec job_name listen_addr listen_backlog listen_port pidfile pkt_buf resolv_conf so_reuseport

@@ -90,7 +90,7 @@ pub(super) fn check_empty(connection: &ClientConnection) -> Result<(), ConnectEr
     Ok(())
 }
 
-async fn send(stream: &mut Stream, out: &mut Vec<u8>) -> io::Result<()> {
+pub(super) async fn send(stream: &mut Stream, out: &mut Vec<u8>) -> io::Result<()> {
     if !out.is_empty() {
         stream.write_all(out).await?;
         stream.flush().await?;
@@ -101,17 +101,22 @@ async fn send(stream: &mut Stream, out: &mut Vec<u8>) -> io::Result<()> {
 
 /// What was received and is not yet a whole message: never more than the longest message and one read.
 #[derive(Default)]
-struct Received {
+pub(super) struct Received {
     bytes: Vec<u8>,
     start: usize,
 }
 
 impl Received {
-    fn next(&self) -> Result<Option<(Message<'_>, usize)>, login::LoginFault> {
-        login::next_message(&self.bytes[self.start..])
+    /// All of it.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
     }
 
-    fn taken(&mut self, size: usize) {
+    fn next(&self) -> Result<Option<(Message<'_>, usize)>, login::LoginFault> {
+        login::next_message(self.bytes())
+    }
+
+    pub(super) fn taken(&mut self, size: usize) {
         self.start += size;
     }
 
@@ -120,7 +125,7 @@ impl Received {
     }
 
     /// Zero at the end of the stream.
-    async fn more(&mut self, stream: &mut Stream) -> io::Result<usize> {
+    pub(super) async fn more(&mut self, stream: &mut Stream) -> io::Result<usize> {
         self.bytes.drain(..self.start);
         self.start = 0;
         self.bytes.reserve(READ_BYTES);

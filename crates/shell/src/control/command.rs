@@ -63,6 +63,7 @@ impl Control {
             Command::Reconnect(scope) => {
                 let work = self.shared.hub.lock().reconnect(&scope)?;
                 self.shared.carry_out(work);
+                self.renew_listeners(&scope);
             }
             Command::WaitClose(scope) => {
                 self.shared.hub.lock().known(&scope)?;

@@ -86,8 +86,10 @@ pub(super) async fn watch_names(control: Arc<Control>) {
                 .iter()
                 .any(|moored| moored.home.cell.id == home.cell.id && is_stale(&moored.facts.remote));
             if any_stale {
-                let work = control.shared.hub.lock().reconnect(&hub::Scope::Database(database));
+                let scope = hub::Scope::Database(database);
+                let work = control.shared.hub.lock().reconnect(&scope);
                 control.done(work);
+                control.renew_listeners(&scope);
             }
         }
     }

@@ -52,12 +52,14 @@ impl Control {
         if let Err(fault) = log::configure(reading::log_options(&settings, self.files.is_quiet())) {
             tracing::error!("{fault}");
         }
+        shared.listeners.configure(&settings);
         self.dns.configure(dns_options(&settings));
         self.lookups.close_idle(std::time::Duration::ZERO);
         self.renew_policies();
         if reload.changes.server_tls {
             let work = shared.hub.lock().reconnect(&hub::Scope::All);
             self.done(work);
+            self.renew_listeners(&hub::Scope::All);
         }
     }
 

@@ -108,6 +108,7 @@ impl Control {
                 snapshot.databases.push(self.console_database());
             }
             Show::Pins => snapshot.pins = self.pins(),
+            Show::Listeners => snapshot.listeners = self.shared.listeners.rows(),
             Show::Users => snapshot.users = self.shared.hub.lock().user_rows(),
             Show::Config => snapshot.config = self.config(),
             Show::Lists => snapshot.lists = self.lists(now),

@@ -1,0 +1,242 @@
+//! The channels of a client for which somebody else listens: what it wants heard, and when it may be told.
+//!
+//! Before a LISTEN is sent, the listener must hear its channel: so that from the moment at which the client is told
+//! that it listens, nothing passes it by. Then the LISTEN runs on the client's server like any statement, and counts or
+//! is undone by what the server says, as settings are (`state`). Between two transactions the server is told to
+//! listen no more, and the client's channels are what is left.
+
+use std::sync::Arc;
+
+use model::StateMode;
+use sql::name::Name;
+use sql::state::{Effect, Effects};
+use wire::server::TransactionStatus;
+
+use crate::from_client::Pair;
+use crate::link::Link;
+use crate::policy::Policy;
+
+/// The name of a channel, as PostgreSQL knows it.
+pub type Channel = Arc<[u8]>;
+
+/// What a client that listens has to keep. Others have none.
+#[derive(Debug, Default)]
+pub(crate) struct Channels {
+    /// Heard for the client, whether it listens on them or is about to.
+    heard: Vec<Channel>,
+    /// What the listener was told last.
+    settled: Option<Arc<Vec<Channel>>>,
+    wish: Wish,
+    /// More is heard than was settled.
+    is_ahead: bool,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Wish {
+    #[default]
+    None,
+    /// To be asked for.
+    New(Vec<Channel>),
+    /// Asked for.
+    Asked(Vec<Channel>),
+    /// Heard, and the statement that waits for it will come again.
+    Heard,
+    /// They are not heard: the statement goes, and its client listens by itself.
+    Refused,
+}
+
+/// What becomes of a statement that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// It may go.
+    Heard,
+    /// Not yet.
+    Awaited,
+}
+
+/// On which channels a statement may listen by somebody else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hears<'a> {
+    /// These.
+    These(&'a [Channel]),
+    /// Any, if it is sent: its channels will be asked for then.
+    Any,
+}
+
+impl Hears<'_> {
+    pub(crate) fn hears(self, channel: &[u8]) -> bool {
+        match self {
+            Hears::These(channels) => channels.iter().any(|own| **own == *channel),
+            Hears::Any => true,
+        }
+    }
+
+    /// Whether there may be a channel to leave.
+    pub(crate) fn hears_any(self) -> bool {
+        match self {
+            Hears::These(channels) => !channels.is_empty(),
+            Hears::Any => true,
+        }
+    }
+}
+
+/// The channel of a LISTEN or UNLISTEN, if its name is the same wherever it is said. In a server of another encoding a
+/// longer name may be cut at another place, and letters beyond ASCII may be folded.
+pub(crate) fn channel(name: &Name<'_>, is_unicode: bool) -> Option<Channel> {
+    let mut parts = name.parts();
+    let (Some(part), None) = (parts.next(), parts.next()) else { return None };
+    let name = part.to_vec();
+    (!name.is_empty() && (is_unicode || name.is_ascii())).then(|| name.into())
+}
+
+impl Policy {
+    /// Whether somebody else may listen for the client.
+    pub(crate) fn fans_out(&self) -> bool {
+        self.listen_fanout && matches!(self.state, StateMode::Carry | StateMode::Refuse)
+    }
+}
+
+impl Channels {
+    pub(crate) fn heard(&self) -> &[Channel] {
+        &self.heard
+    }
+
+    /// A statement that listens on these channels is about to be sent.
+    fn want(&mut self, channels: &[Channel]) -> Hearing {
+        match self.wish {
+            Wish::New(_) | Wish::Asked(_) => return Hearing::Awaited,
+            // It listens by itself.
+            Wish::Refused => return Hearing::Heard,
+            Wish::None | Wish::Heard => {}
+        }
+        let missing: Vec<Channel> =
+            channels.iter().filter(|channel| !self.heard.contains(channel)).cloned().collect();
+        if missing.is_empty() {
+            return Hearing::Heard;
+        }
+        self.wish = Wish::New(missing);
+        Hearing::Awaited
+    }
+
+    /// The statement that was to listen is sent, or will not come.
+    pub(crate) fn forget_wish(&mut self) {
+        if matches!(self.wish, Wish::Heard | Wish::Refused) {
+            self.wish = Wish::None;
+        }
+    }
+}
+
+impl Pair<'_> {
+    /// Whether a statement that may listen can be sent now.
+    pub(crate) fn hear(&mut self, effects: &Effects<'_>) -> Hearing {
+        if !self.policy.fans_out() {
+            return Hearing::Heard;
+        }
+        let is_unicode = self.is_unicode();
+        let mut wanted = Vec::new();
+        effects.each(|_, effect| {
+            if let Effect::Listen(name) = effect {
+                wanted.extend(channel(&name, is_unicode));
+            }
+        });
+        if wanted.is_empty() {
+            return Hearing::Heard;
+        }
+        self.channels.get_or_insert_default().want(&wanted)
+    }
+
+    /// A statement is sent: so is the one that waited.
+    pub(crate) fn heard(&mut self) {
+        if let Some(channels) = self.channels {
+            channels.forget_wish();
+        }
+    }
+
+    /// Whether names mean the same to the client and to every server.
+    pub(crate) fn is_unicode(&self) -> bool {
+        [&b"client_encoding"[..], b"server_encoding"]
+            .iter()
+            .all(|name| self.client.parameters.value(name) == Some(b"UTF8"))
+    }
+}
+
+impl Link {
+    /// Channels that a listener must hear before the client's next statement can be sent; answered by
+    /// [`Link::channels_heard`]. Each wish is told once.
+    pub fn wished_channels(&mut self) -> Option<&[Channel]> {
+        let channels = self.channels.as_deref_mut()?;
+        if let Wish::New(wish) = &mut channels.wish {
+            channels.wish = Wish::Asked(std::mem::take(wish));
+            if let Wish::Asked(wish) = &channels.wish {
+                return Some(wish);
+            }
+        }
+        None
+    }
+
+    /// Whether the client's next statement waits for that.
+    #[inline]
+    pub fn awaits_channels(&self) -> bool {
+        self.channels.as_ref().is_some_and(|channels| matches!(channels.wish, Wish::New(_) | Wish::Asked(_)))
+    }
+
+    /// The channels that were wished for are heard; or they will not be, and the client must listen by itself.
+    pub fn channels_heard(&mut self, is_heard: bool) {
+        let Some(channels) = &mut self.channels else { return };
+        let Wish::Asked(wish) = std::mem::take(&mut channels.wish) else { return };
+        channels.is_ahead = true;
+        channels.wish = if is_heard { Wish::Heard } else { Wish::Refused };
+        if is_heard {
+            channels.heard.extend(wish);
+        }
+    }
+
+    /// Between two transactions: the channels of the client, if they may be others than when this was asked last.
+    pub fn settled_channels(&mut self) -> Option<&[Channel]> {
+        let is_between = self.may_be_notified();
+        let own = &self.client.channels;
+        let channels = self.channels.as_deref_mut()?;
+        let is_same = match (&channels.settled, own) {
+            (Some(settled), Some(own)) => Arc::ptr_eq(settled, own),
+            (None, None) => true,
+            _ => false,
+        };
+        if !is_between || channels.wish != Wish::None || (is_same && !channels.is_ahead) {
+            return None;
+        }
+        channels.is_ahead = false;
+        channels.settled.clone_from(own);
+        let own = own.as_ref().map_or(&[][..], |own| own);
+        channels.heard = own.to_vec();
+        Some(own)
+    }
+
+    /// Whether the client listens on a channel: as the transaction under way has it, if there is one.
+    pub fn listens_on(&self, channel: &[u8]) -> bool {
+        self.client.listens_on(channel)
+    }
+
+    /// Whether the client listened on a channel before the transaction under way.
+    pub fn listened_on(&self, channel: &[u8]) -> bool {
+        match self.state.as_ref().and_then(|state| state.levels.channels_before()) {
+            Some(before) => before.iter().any(|own| **own == *channel),
+            None => self.listens_on(channel),
+        }
+    }
+
+    /// Whether the client may be sent a notification now: as in PostgreSQL, only between two transactions, and
+    /// never within another message.
+    pub fn may_be_notified(&self) -> bool {
+        self.server
+            .as_ref()
+            .is_none_or(|server| server.is_quiet() && server.status == TransactionStatus::Idle)
+    }
+
+    /// Whether the client has a transaction open and the server has nothing to do: what came until now was sent
+    /// before anything that the transaction does is true.
+    pub fn is_idle_in_transaction(&self) -> bool {
+        self.server
+            .as_ref()
+            .is_some_and(|server| server.is_quiet() && server.status != TransactionStatus::Idle)
+    }
+}
