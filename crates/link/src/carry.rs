@@ -82,8 +82,14 @@ impl Link {
 
     /// What no session can set, the client is told as it is on this server.
     fn tell_fixed(&mut self, server: &Server, out: &mut Out) {
+        let becomes_another = [b"role".as_slice(), b"session_authorization"]
+            .iter()
+            .any(|name| self.client.parameters.value(name) != server.parameters.value(name));
         for parameter in server.parameters.iter() {
+            // What the server says of whoever it is now is not said of our client: it will say it anew.
+            let is_of_another = becomes_another && parameter.name.eq_ignore_ascii_case(b"is_superuser");
             if model::parameters::is_fixed(&parameter.name)
+                && !is_of_another
                 && self.client.parameters.value(&parameter.name) != Some(&parameter.value)
             {
                 self.client.set_parameter(&parameter.name, &parameter.value);

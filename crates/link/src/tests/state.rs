@@ -629,10 +629,8 @@ fn who_is_another_user_is_so_alone() {
              free
              client b
              C Q(select 1)
-             < S(is_superuser=off)
              > Q(RESET \"session_authorization\";SELECT pg_catalog.set_config(E'session_authorization',E'app',false))
              S S(session_authorization=app) S(is_superuser=on) {QUERY}
-             < S(is_superuser=on)
              > Q(select 1)
              S {QUERY}
              < {QUERY}
