@@ -3,6 +3,7 @@
 // Tier 4: commands run programs and read files.
 #![allow(clippy::disallowed_methods)]
 
+mod apps;
 mod bench;
 mod ci;
 mod demo;
@@ -38,6 +39,8 @@ enum Command {
     Ci(ci::Options),
     /// Compare Howdah, pgbouncer and no pooler under load
     Bench(bench::Options),
+    /// Run applications that know nothing of poolers, and compare with what they do without one
+    Apps(apps::Options),
     /// Install what the other commands need and the machine lacks
     Setup,
     /// Check that no crate depends on what its layer must not know
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&options),
         Command::Ci(options) => ci::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Apps(options) => apps::run(&options),
         Command::Setup => setup::run(),
         Command::Layers => layers::run(),
         Command::Tidy(options) => tidy::run(&options),

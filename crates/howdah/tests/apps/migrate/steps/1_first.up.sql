@@ -1,0 +1,2 @@
+create table runs (step int primary key);
+insert into runs values (1);

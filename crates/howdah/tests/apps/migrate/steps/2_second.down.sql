@@ -1,0 +1,2 @@
+drop table second;
+delete from runs where step = 2;

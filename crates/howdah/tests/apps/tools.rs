@@ -1,0 +1,164 @@
+//! Compilers and libraries of other languages: kept beside the tests' other downloads, and made once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use testkit::install::{cache, ensure_packages, on_path, say};
+
+/// One at a time: two would install the same.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A directory with Python packages, to be named in PYTHONPATH.
+pub fn python_packages(packages: &[&str]) -> PathBuf {
+    made_once(&format!("python-{}", packages.join("-")), |place| {
+        ensure_packages(&missing(&[("python3", on_path("python3"))]));
+        let pip = || Command::new(python()).args(["-m", "pip", "--version"]).output();
+        if !pip().is_ok_and(|output| output.status.success()) {
+            ensure_packages(&["python3-pip"]);
+        }
+        let mut command = Command::new(python());
+        command
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"])
+            .arg(place);
+        command.args(packages);
+        must(command);
+    })
+}
+
+/// The one whose version the packages were made for.
+pub fn python() -> &'static str {
+    if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
+}
+
+/// The sources of a Python package, unpacked.
+pub fn python_sources(name: &str, version: &str) -> PathBuf {
+    let sources = made_once(&format!("sources-{name}-{version}"), |place| {
+        let mut command = Command::new(python());
+        command.args(["-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]);
+        command.arg(format!("{name}=={version}")).current_dir(place);
+        must(command);
+        let mut unpack = Command::new("tar");
+        unpack.args(["-xzf", &format!("{name}-{version}.tar.gz")]).current_dir(place);
+        must(unpack);
+    });
+    sources.join(format!("{name}-{version}"))
+}
+
+/// The classpath of a Maven project, built.
+pub fn java_project(name: &str) -> String {
+    let built = made_once(&format!("java-{name}-{}", digest(&super::files(name))), |place| {
+        ensure_packages(&missing(&[("maven", on_path("mvn")), ("default-jdk-headless", on_path("javac"))]));
+        copy(&super::files(name), place);
+        let mut command = Command::new("mvn");
+        command.args(["-q", "-B", "package", "dependency:copy-dependencies"]).current_dir(place);
+        must(command);
+    });
+    let target = built.join("target");
+    format!("{}:{}/*", target.join("classes").display(), target.join("dependency").display())
+}
+
+/// A program in Go, built.
+pub fn go_program(name: &str) -> PathBuf {
+    let built = made_once(&format!("go-{name}-{}", digest(&super::files(name))), |place| {
+        ensure_go();
+        copy(&super::files(name), place);
+        let mut command = go(place);
+        command.args(["build", "-o", "program", "."]);
+        must(command);
+    });
+    built.join("program")
+}
+
+/// The sources of a Go module with its tests, at a place where they can be run.
+pub fn go_sources(module: &str, version: &str) -> PathBuf {
+    made_once(&format!("go-sources-{}-{version}", module.replace('/', "-")), |place| {
+        ensure_go();
+        let mut command = go(place);
+        command.args(["mod", "download", "-json", &format!("{module}@{version}")]);
+        let output = command.output().expect("go runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("\"Dir\": \""));
+        let directory =
+            line.map(|rest| rest.trim_end_matches(['"', ','])).unwrap_or_else(|| panic!("{text}"));
+        copy(Path::new(directory), place);
+        // What is in the cache of modules may not be written to.
+        must({
+            let mut command = Command::new("chmod");
+            command.args(["-R", "u+w", "."]).current_dir(place);
+            command
+        });
+    })
+}
+
+/// Go, in this directory.
+pub fn go(directory: &Path) -> Command {
+    let mut command = Command::new("go");
+    command.current_dir(directory).env("GOFLAGS", "-mod=mod").env("GOWORK", "off");
+    command
+}
+
+fn ensure_go() {
+    ensure_packages(&missing(&[("golang-go", on_path("go"))]));
+}
+
+/// Makes a directory if it is not there, whole or not at all.
+fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    // A panic of another has left nothing: what is whole is put in place by a rename.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = cache().join(name);
+    if !place.exists() {
+        say(&format!("making {name}"));
+        let beside = cache().join(format!("{name}.{}", std::process::id()));
+        let _ = fs::remove_dir_all(&beside);
+        fs::create_dir_all(&beside).expect("the cache can be written");
+        make(&beside);
+        // Another process may have been quicker; its own is as good.
+        if fs::rename(&beside, &place).is_err() {
+            let _ = fs::remove_dir_all(&beside);
+        }
+    }
+    place
+}
+
+fn missing<'a>(needs: &[(&'a str, bool)]) -> Vec<&'a str> {
+    needs.iter().filter(|(_, present)| !present).map(|&(package, _)| package).collect()
+}
+
+fn copy(from: &Path, to: &Path) {
+    let mut command = Command::new("cp");
+    command.arg("-R").arg(from.join(".")).arg(to);
+    must(command);
+}
+
+/// Changes with any file below.
+fn digest(directory: &Path) -> String {
+    let mut paths = vec![directory.to_path_buf()];
+    let mut sum: u64 = 0xcbf2_9ce4_8422_2325;
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            let mut below: Vec<PathBuf> =
+                fs::read_dir(&path).expect("own files").flatten().map(|entry| entry.path()).collect();
+            below.sort();
+            paths.extend(below);
+        } else {
+            for byte in fs::read(&path).expect("own files") {
+                sum = (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+    format!("{sum:016x}")
+}
+
+fn must(mut command: Command) {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
