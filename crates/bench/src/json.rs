@@ -34,7 +34,7 @@ pub fn setting(options: &Options, plan: &Plan, arena: &Arena, seed: u64) -> Repo
     version("haproxy", &binaries.haproxy, plan.targets.contains(&Kind::Haproxy));
     version("pgpool2", &binaries.pgpool, plan.targets.contains(&Kind::Pgpool2));
     version("sysbench", &arena.sysbench, plan.loads.iter().any(|load| matches!(load, Load::Sysbench { .. })));
-    let howdah = plan.targets.iter().any(|kind| matches!(kind, Kind::Howdah { .. }));
+    let howdah = plan.targets.iter().any(|kind| kind.is_howdah());
     version("howdah", &binaries.howdah, howdah);
     Report {
         format: FORMAT,

@@ -31,6 +31,8 @@ pub struct Pgbench<'a> {
     pub login: Login,
     /// What it runs.
     pub script: Script,
+    /// The database's.
+    pub scale: u32,
     /// `-c`.
     pub clients: usize,
     /// `-j`.
@@ -76,6 +78,20 @@ pub struct Run {
 /// One of the rows that the database was filled with.
 const WIDE_ROW: &str = "\\set id random(1, 20)\nselect filler from bench_wide where id = :id;\n";
 
+/// What a client sets lasts for its session; the variable tells that it has.
+const SETS: &str = "\\if :done = 0\n\\set kind :client_id % 10\n\\set memory 4096 + 64 * :kind\n\\set limit 60000 + :kind\n\
+    set work_mem = :memory;\nset statement_timeout = :limit;\n\\set done 1\n\\endif\n\
+    \\set aid random(1, 100000 * :scale)\nselect abalance from pgbench_accounts where aid = :aid;\n";
+
+/// With and without state a client pauses for as long, and does the same otherwise.
+const STATEFUL: &str = "\\set dice random(1, 100)\n\\set aid random(1, 100000 * :scale)\n\
+    \\if :dice <= :percent\nselect pg_advisory_lock(:client_id);\n\\sleep 20 ms\n\
+    select abalance from pgbench_accounts where aid = :aid;\nselect pg_advisory_unlock(:client_id);\n\
+    \\else\n\\sleep 20 ms\nselect abalance from pgbench_accounts where aid = :aid;\n\\endif\n";
+
+/// Transactions a second that clients with pauses are asked for: what they need is counted, not how fast they are.
+const STATEFUL_RATE: u32 = 1_000;
+
 impl Pgbench<'_> {
     /// Runs it.
     pub fn run(&self, stop: &Stop) -> Result<Run, BenchError> {
@@ -87,8 +103,8 @@ impl Pgbench<'_> {
             Amount::Each(_) => 0,
         };
         let limit = Duration::from_secs(seconds.into()) + self.spare;
-        if self.script == Script::WideRow {
-            fs::write(self.wide_row(), WIDE_ROW).map_err(doing())?;
+        if let Some(text) = self.script_text() {
+            fs::write(self.script_file(), text).map_err(doing())?;
         }
         let finished = self.program().finish(&self.logs.join("words"), limit, stop)?;
         let mut run = Run::from_words(&finished, limit);
@@ -128,8 +144,16 @@ impl Pgbench<'_> {
             Script::Select => program.arguments(["-S"]),
             // Its statements one by one: where a client waits is a finding.
             Script::TpcB => program.arguments(["-r"]),
-            Script::WideRow => program.arguments(["-f".into(), self.wide_row().into_os_string()]),
+            Script::WideRow => self.with_file(program),
+            Script::Sets => self.with_file(program).arguments(["-D", "done=0"]),
+            Script::Stateful { percent } => self
+                .with_file(program)
+                .arguments(["-D".to_owned(), format!("percent={percent}")])
+                .arguments(["-R".to_owned(), STATEFUL_RATE.to_string()]),
         };
+        if matches!(self.script, Script::Sets | Script::Stateful { .. }) {
+            program = program.arguments(["-D".to_owned(), format!("scale={}", self.scale)]);
+        }
         if self.reconnect {
             program = program.arguments(["-C"]);
         }
@@ -139,8 +163,21 @@ impl Pgbench<'_> {
         program.arguments([format!("--log-prefix={}", self.logs.join("t").display())]).arguments([database])
     }
 
-    fn wide_row(&self) -> PathBuf {
-        self.logs.join("wide-row.sql")
+    fn with_file(&self, program: Program) -> Program {
+        program.arguments(["-f".into(), self.script_file().into_os_string()])
+    }
+
+    fn script_text(&self) -> Option<&'static str> {
+        match self.script {
+            Script::Select | Script::TpcB => None,
+            Script::WideRow => Some(WIDE_ROW),
+            Script::Sets => Some(SETS),
+            Script::Stateful { .. } => Some(STATEFUL),
+        }
+    }
+
+    fn script_file(&self) -> PathBuf {
+        self.logs.join("script.sql")
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Scenario {
     /// A managed service's limit: TPC-B prepared, 950 and 1000 clients over max_connections 300 and 960
     #[value(name = "managed-950")]
     Managed950,
+    /// Session state: what looking for it costs, ten sets of settings, and the servers that state needs
+    SessionState,
     /// sysbench OLTP, read-only and read-write, with its prepared statements
     SysbenchOltp,
 }
@@ -60,6 +62,14 @@ pub struct Asked {
     pub pool_size: Option<usize>,
 }
 
+/// Clients whose need of servers is counted.
+const STATEFUL_CLIENTS: usize = 100;
+
+fn stateful(percent: u8) -> Load {
+    let script = Script::Stateful { percent };
+    Load::Pgbench { clients: STATEFUL_CLIENTS, script, mode: Mode::Simple }
+}
+
 /// The sizes of an experiment.
 struct Experiment {
     connections_max: usize,
@@ -78,6 +88,7 @@ impl Scenario {
             Scenario::Haproxy150 => "haproxy-150",
             Scenario::PgpoolConnect => "pgpool-connect",
             Scenario::Managed950 => "managed-950",
+            Scenario::SessionState => "session-state",
             Scenario::SysbenchOltp => "sysbench-oltp",
         }
     }
@@ -92,6 +103,7 @@ impl Scenario {
             // Its pools are as large as it takes for 100 clients to be served at once.
             Scenario::PgpoolConnect => (110, 100, 10, &[10, 20, 40, 80, 100, 200]),
             Scenario::Managed950 => (960, 100, 20, &[950, 1_000]),
+            Scenario::SessionState => (300, 20, 10, &[200]),
             Scenario::SysbenchOltp => (300, 20, 1, &[10, 64]),
         };
         Experiment { connections_max, pool_size, scale, clients }
@@ -101,11 +113,29 @@ impl Scenario {
     pub fn stages(self, asked: &Asked) -> Vec<Stage> {
         let experiment = self.experiment();
         let clients = if asked.clients.is_empty() { experiment.clients } else { &asked.clients };
+        if self == Scenario::SessionState {
+            return self.state_stages(asked, &experiment, clients);
+        }
         let walls: &[usize] = match self {
             Scenario::Managed950 => &[300, 960],
             _ => &[experiment.connections_max],
         };
         walls.iter().map(|&wall| self.stage(asked, &experiment, clients, wall)).collect()
+    }
+
+    /// First what looking costs, over a pool that all must share; then what state needs, over a pool that gives
+    /// every client a server if it must.
+    fn state_stages(self, asked: &Asked, experiment: &Experiment, clients: &[usize]) -> Vec<Stage> {
+        let mut asked = asked.clone();
+        let has_howdah = asked.targets.iter().any(|kind| kind.is_howdah());
+        if has_howdah && !asked.targets.contains(&Kind::HowdahOff) {
+            asked.targets.push(Kind::HowdahOff);
+        }
+        let shared = self.stage(&asked, experiment, clients, experiment.connections_max);
+        let loads: Vec<Load> = [0, 1, 10, 50].map(stateful).into();
+        let setup = Setup::new(STATEFUL_CLIENTS, shared.setup.scale, &loads);
+        let apart = Stage { plan: Plan { loads, ..shared.plan.clone() }, setup, shows_walls: true };
+        vec![shared, apart]
     }
 
     fn stage(self, asked: &Asked, experiment: &Experiment, clients: &[usize], wall: usize) -> Stage {
@@ -136,6 +166,14 @@ impl Scenario {
             ],
             Scenario::PgpoolConnect => vec![connect(Script::TpcB, Mode::Simple)],
             Scenario::Managed950 => vec![Load::Walled { clients, wall }],
+            Scenario::SessionState => {
+                let of = |script, mode| Load::Pgbench { clients, script, mode };
+                vec![
+                    of(Script::Select, Mode::Simple),
+                    of(Script::Select, Mode::Prepared),
+                    of(Script::Sets, Mode::Simple),
+                ]
+            }
             Scenario::SysbenchOltp => [Oltp::ReadOnly, Oltp::ReadWrite]
                 .into_iter()
                 .map(|script| Load::Sysbench { clients, script })

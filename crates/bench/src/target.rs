@@ -30,6 +30,8 @@ pub enum Kind {
         /// Its worker threads.
         workers: usize,
     },
+    /// Howdah that does not look at statements for session state, with one worker.
+    HowdahOff,
     /// One that runs already, by the name it was given. Names live as long as this program.
     Given(&'static str),
 }
@@ -43,12 +45,18 @@ impl Kind {
             "pgbouncer" => vec![Kind::Pgbouncer],
             "haproxy" => vec![Kind::Haproxy],
             "pgpool2" => vec![Kind::Pgpool2],
+            "howdah-off" => vec![Kind::HowdahOff],
             "howdah" => vec![Kind::Howdah { workers: 1 }, Kind::Howdah { workers: 2 }],
             _ => {
                 let workers = word.strip_prefix("howdah-")?.parse().ok().filter(|&workers| workers > 0)?;
                 vec![Kind::Howdah { workers }]
             }
         })
+    }
+
+    /// Whether it is Howdah.
+    pub fn is_howdah(self) -> bool {
+        matches!(self, Kind::Howdah { .. } | Kind::HowdahOff)
     }
 
     /// Its own role at PostgreSQL, by which its server connections are told from the others'.
@@ -60,7 +68,7 @@ impl Kind {
     pub fn workers(self) -> usize {
         match self {
             Kind::Direct | Kind::Given(_) => 0,
-            Kind::Relay | Kind::Pgbouncer | Kind::Haproxy | Kind::Pgpool2 => 1,
+            Kind::Relay | Kind::Pgbouncer | Kind::Haproxy | Kind::Pgpool2 | Kind::HowdahOff => 1,
             Kind::Howdah { workers } => workers,
         }
     }
@@ -96,6 +104,7 @@ impl fmt::Display for Kind {
             Kind::Haproxy => f.pad("haproxy"),
             Kind::Pgpool2 => f.pad("pgpool2"),
             Kind::Howdah { workers } => f.pad(&format!("howdah-{workers}")),
+            Kind::HowdahOff => f.pad("howdah-off"),
             Kind::Given(name) => f.pad(name),
         }
     }

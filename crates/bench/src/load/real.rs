@@ -72,6 +72,7 @@ pub fn pgbench(arena: &mut Arena, plan: &Plan, step: Step) -> Result<Outcome, Be
         access: &access,
         login: orders.login,
         script: orders.script,
+        scale: arena.setup.scale,
         clients: step.load.clients(),
         threads: orders.threads,
         amount: orders.amount,
@@ -92,7 +93,7 @@ pub fn pgbench(arena: &mut Arena, plan: &Plan, step: Step) -> Result<Outcome, Be
         statements: run.statements,
         bytes_per_second: match orders.script {
             Script::WideRow => run.tps.map(|tps| tps * WIDE_ROW_BYTES as f64),
-            Script::Select | Script::TpcB => None,
+            _ => None,
         },
         trouble: run.trouble,
         ..Measurement::default()

@@ -76,6 +76,7 @@ fn command(change: impl FnOnce(&mut Pgbench<'_>)) -> (String, String) {
         access: &access,
         login: Login::Plain,
         script: Script::Select,
+        scale: 10,
         clients: 3,
         threads: 9,
         amount: Amount::Seconds(2),
@@ -109,7 +110,17 @@ fn logins_differ_in_role_and_tls() {
 #[test]
 fn other_scripts_have_their_options() {
     assert!(command(|one| one.script = Script::TpcB).0.starts_with("-n -l -r -c"));
-    assert!(command(|one| one.script = Script::WideRow).0.starts_with("-n -l -f /logs/wide-row.sql -c"));
+    assert!(command(|one| one.script = Script::WideRow).0.starts_with("-n -l -f /logs/script.sql -c"));
+    assert!(
+        command(|one| one.script = Script::Sets)
+            .0
+            .starts_with("-n -l -f /logs/script.sql -D done=0 -D scale=10 -c")
+    );
+    let (stateful, _) = command(|one| one.script = Script::Stateful { percent: 7 });
+    assert!(
+        stateful.starts_with("-n -l -f /logs/script.sql -D percent=7 -R 1000 -D scale=10 -c"),
+        "{stateful}"
+    );
     assert!(command(|one| one.amount = Amount::Each(10)).0.contains(" -t 10 "));
 }
 

@@ -80,6 +80,13 @@ pub enum Script {
     TpcB,
     /// One row of 64 KB.
     WideRow,
+    /// One row by its key, by clients that set one of ten values of two settings when they came.
+    Sets,
+    /// One row by its key and a pause; so many of a hundred transactions hold a session lock over the pause.
+    Stateful {
+        /// How many of a hundred.
+        percent: u8,
+    },
 }
 
 /// How clients log in.
@@ -229,20 +236,24 @@ impl Load {
 
 impl Script {
     /// In a title, with the blank behind it.
-    fn words(self) -> &'static str {
+    fn words(self) -> String {
         match self {
-            Script::Select => "-S ",
-            Script::TpcB => "TPC-B ",
-            Script::WideRow => "64 KB row ",
+            Script::Select => "-S ".to_owned(),
+            Script::TpcB => "TPC-B ".to_owned(),
+            Script::WideRow => "64 KB row ".to_owned(),
+            Script::Sets => "ten sets of settings ".to_owned(),
+            Script::Stateful { percent } => format!("state in {percent}% of transactions "),
         }
     }
 
     /// In a report.
-    fn word(self) -> &'static str {
+    fn word(self) -> String {
         match self {
-            Script::Select => "select",
-            Script::TpcB => "tpcb",
-            Script::WideRow => "row64k",
+            Script::Select => "select".to_owned(),
+            Script::TpcB => "tpcb".to_owned(),
+            Script::WideRow => "row64k".to_owned(),
+            Script::Sets => "sets".to_owned(),
+            Script::Stateful { percent } => format!("state-{percent}"),
         }
     }
 }

@@ -124,6 +124,7 @@ impl Scenario {
             Scenario::Haproxy150 => HAPROXY_150,
             Scenario::PgpoolConnect => PGPOOL_CONNECT,
             Scenario::Managed950 => MANAGED_950,
+            Scenario::SessionState => &[],
             Scenario::SysbenchOltp => SYSBENCH_OLTP,
         }
     }
@@ -140,6 +141,9 @@ impl Scenario {
             }
             Scenario::Managed950 => {
                 "Azure managed PostgreSQL 10.7, pgbench --protocol=prepared, scale 10000, 600 s"
+            }
+            Scenario::SessionState => {
+                "no figures; RDS Proxy gives a client with state a connection for the rest of its session"
             }
             Scenario::SysbenchOltp => {
                 "Azure managed PostgreSQL 10.7, sysbench 0.5, 250 tables of 450,000 rows"

@@ -47,6 +47,30 @@ fn a_managed_service_has_two_walls() {
 }
 
 #[test]
+fn session_state_is_measured_over_a_pool_that_is_shared_and_over_one_that_may_grow() {
+    let stages = Scenario::SessionState
+        .stages(&Asked { targets: vec![Kind::Direct, Kind::Howdah { workers: 1 }], ..asked() });
+    let sizes: Vec<_> = stages.iter().map(|stage| stage.setup.sizes.pool_size).collect();
+    assert_eq!(sizes, [20, 100]);
+    let loads: Vec<_> = stages
+        .iter()
+        .flat_map(|stage| &stage.plan.loads)
+        .map(|load| load.word() + " " + &load.clients().to_string())
+        .collect();
+    let expected = [
+        "select-simple 200",
+        "select-prepared 200",
+        "sets-simple 200",
+        "state-0-simple 100",
+        "state-1-simple 100",
+        "state-10-simple 100",
+        "state-50-simple 100",
+    ];
+    assert_eq!(loads, expected);
+    assert!(stages.iter().all(|stage| stage.plan.targets.contains(&Kind::HowdahOff)));
+}
+
+#[test]
 fn the_name_of_each_is_the_one_of_the_command_line() {
     for scenario in Scenario::value_variants() {
         let possible = scenario.to_possible_value().expect("none is hidden");

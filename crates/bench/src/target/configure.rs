@@ -36,7 +36,7 @@ pub fn hba(kind: Kind) -> String {
     format!("host all {role} 127.0.0.1/32 trust\nhost all {role}_scram 127.0.0.1/32 scram-sha-256\n")
 }
 
-/// For Howdah and pgbouncer, which differ in `workers` alone.
+/// For Howdah and pgbouncer, which differ in `workers` alone; and for Howdah with session state switched off.
 pub fn ini(
     kind: Kind,
     port: u16,
@@ -79,8 +79,11 @@ pub fn ini(
     for (key, value) in settings {
         ini += &format!("{key} = {value}\n");
     }
-    if let Kind::Howdah { workers } = kind {
-        ini += &format!("workers = {workers}\n");
+    if kind.is_howdah() {
+        ini += &format!("workers = {}\n", kind.workers());
+    }
+    if kind == Kind::HowdahOff {
+        ini += "session_state = off\n";
     }
     ini
 }

@@ -78,7 +78,7 @@ impl Binaries {
                 &self.pgpool,
                 "install Debian's package pgpool2, give --pgpool PATH, or leave it out with --only",
             ),
-            Kind::Howdah { .. } => (
+            Kind::Howdah { .. } | Kind::HowdahOff => (
                 "howdah",
                 &self.howdah,
                 "build it (cargo build --release -p howdah), give --howdah PATH, or leave it out with --only",
@@ -97,7 +97,7 @@ impl Launch {
         let (directory, tls) = (PathBuf::from("/run/bench"), self.tls.as_ref());
         match kind {
             Kind::Direct | Kind::Relay | Kind::Given(_) => None,
-            Kind::Pgbouncer | Kind::Howdah { .. } => {
+            Kind::Pgbouncer | Kind::Howdah { .. } | Kind::HowdahOff => {
                 let mut servers = self.servers.clone();
                 if let Some(server) = &mut servers.postgres {
                     server.password = server.password.as_ref().map(|_| "***".to_owned());
@@ -133,7 +133,7 @@ impl Launch {
                 let doors = self.doors(canned.unwrap_or_default(), postgres);
                 Some(self.forwarder(kind, name, &doors, scratch)?)
             }
-            Kind::Pgbouncer | Kind::Howdah { .. } => {
+            Kind::Pgbouncer | Kind::Howdah { .. } | Kind::HowdahOff => {
                 let port = ports.take()?;
                 (canned, postgres) = (Some(port), self.servers.postgres.as_ref().map(|_| port));
                 Some(self.pooler(kind, name, port, scratch)?)
