@@ -159,7 +159,9 @@ fn who_waits_to_keep_a_server_gets_one_in_turn() {
             raw.ask(all(&[parse("before", sql, &[]), describe_statement("before"), sync()]));
         }
         raw.send(bytes);
-        wait_for_pool(&howdah, name, &[("cl_waiting", &(number + 1).to_string()), ("sv_pinned", "1")]);
+        // Nobody waits for a server any more: they wait to keep one.
+        let wanted = [("cl_waiting", &*(number + 1).to_string()), ("sv_active", "1"), ("sv_login", "0")];
+        wait_for_pool(&howdah, name, &wanted);
         waiting.push(raw);
     }
     first.sql("select pg_advisory_unlock_all()");
@@ -170,6 +172,27 @@ fn who_waits_to_keep_a_server_gets_one_in_turn() {
         raw.sql("select pg_advisory_unlock_all()");
     }
     wait_for_pool(&howdah, name, &[("cl_waiting", "0"), ("sv_pinned", "0")]);
+}
+
+#[test]
+fn server_that_is_being_set_up_for_a_client_is_given_back_only_when_it_is() {
+    let name = "pins_settings";
+    let howdah = limited(name, "2", "1");
+    let mut first = keeper(&howdah, name, 1);
+    let mut second = howdah.session(name, name);
+    let mut third = howdah.session(name, name);
+    for size in ["5MB", "5MB", "6MB", "6MB"] {
+        second.sql(&format!("set work_mem = '{size}'"));
+        assert_eq!(third.value("show work_mem"), "4MB");
+        second.send(query("select pg_advisory_lock(2)"));
+        wait_for_pool(&howdah, name, &[("cl_waiting", "1"), ("sv_pinned", "1"), ("sv_idle", "1")]);
+        assert_eq!(third.value("show work_mem"), "4MB");
+        first.sql("select pg_advisory_unlock_all()");
+        assert!(second.answers(1).contains("C(SELECT 1)"));
+        assert_eq!(second.value("show work_mem"), size);
+        second.sql("select pg_advisory_unlock_all()");
+        first.sql(LOCK);
+    }
 }
 
 #[test]

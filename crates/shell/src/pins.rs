@@ -24,15 +24,14 @@ pub struct Noted {
 pub fn ask(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
     let Some(lease) = &steady.lease else { return Checkout::Queued };
-    let mut pool = lease.moored.home.pool();
-    if !lease.is_through() {
-        // What is still on its way to the server or from it must not meet another client.
-        pool.pin_beyond(lease.moored.slot);
-    }
-    let may = pool.pin(lease.moored.slot);
-    drop(pool);
-    if may {
+    if lease.moored.home.pool().pin(lease.moored.slot) {
         steady.link.permit();
+        return Checkout::Granted;
+    }
+    let is_clean = lease.is_through() && steady.link.server().is_some_and(|server| server.is_shareable());
+    if !is_clean {
+        // What is set on it for this client is not answered yet: before that nobody else may have it.
+        steady.stalled = true;
         return Checkout::Granted;
     }
     steady.wants_pin = true;
