@@ -493,6 +493,84 @@ fn a_listener_that_cannot_connect_lets_clients_listen_by_themselves() {
     assert!(howdah.log().contains("too many connections for role"));
 }
 
+#[test]
+fn where_state_is_refused_listen_is_not() {
+    let howdah = options().setting("session_state", "refuse").start();
+    let mut own = Client::listening(&howdah, "refuse");
+    own.fail("select pg_advisory_lock(1)");
+    notify(&howdah, "refuse", "one");
+    own.hears("refuse", "one");
+}
+
+#[test]
+fn pause_lets_go_of_the_database_and_resume_listens_again() {
+    let postgres = testkit::Postgres::start(testkit::PostgresOptions::new(Version::wanted()));
+    let howdah = oracle::pooler_to(&postgres.connection("postgres")).start();
+    let mut own = Client::listening(&howdah, "paused");
+    howdah.admin("pause");
+    testkit::eventually(LIMIT, || postgres.sessions_in("postgres") <= 1);
+    howdah.admin("resume");
+    eventually_shown(&howdah, "show listeners", |rows| {
+        rows.iter().any(|row| cell(row, "state") == Some("listening"))
+    });
+    while own.warnings.is_empty() {
+        let message = own.raw.recv();
+        assert!(own.take(&message));
+    }
+    notify(&howdah, "paused", "one");
+    own.hears("paused", "one");
+}
+
+#[test]
+fn reconnect_connects_the_listener_anew() {
+    let howdah = options().start();
+    let mut own = Client::listening(&howdah, "reconnect");
+    let before = cell(&listener(&howdah), "remote_pid").map(str::to_owned);
+    howdah.admin("reconnect");
+    eventually_shown(&howdah, "show listeners", |rows| {
+        rows.iter().any(|row| {
+            cell(row, "state") == Some("listening") && cell(row, "remote_pid") != before.as_deref()
+        })
+    });
+    while own.warnings.is_empty() {
+        let message = own.raw.recv();
+        assert!(own.take(&message));
+    }
+    notify(&howdah, "reconnect", "one");
+    own.hears("reconnect", "one");
+}
+
+#[test]
+fn a_listener_follows_its_database() {
+    let new = testkit::Postgres::start(testkit::PostgresOptions::new(Version::wanted()));
+    let old = testkit::Postgres::shared(Version::wanted());
+    let howdah = oracle::pooler_to(&old.connection("postgres")).start();
+    let mut own = Client::listening(&howdah, "follows");
+    let text = howdah.ini_text().replace(&old.connection("postgres"), &new.connection("postgres"));
+    howdah.reload_ini(&text);
+    while own.warnings.is_empty() {
+        let message = own.raw.recv();
+        assert!(own.take(&message));
+    }
+    new.sql("notify follows, 'new'");
+    own.hears("follows", "new");
+}
+
+#[test]
+fn a_restart_of_the_server_is_survived() {
+    let postgres = testkit::Postgres::start(testkit::PostgresOptions::new(Version::wanted()));
+    let howdah = oracle::pooler_to(&postgres.connection("postgres")).start();
+    let mut own = Client::listening(&howdah, "restart");
+    postgres.kill();
+    postgres.start_again();
+    while own.warnings.is_empty() {
+        let message = own.raw.recv();
+        assert!(own.take(&message));
+    }
+    postgres.sql("notify restart, 'again'");
+    own.hears("restart", "again");
+}
+
 /// Each job is done once, and no worker sleeps while there is one.
 #[test]
 fn a_job_queue_does_each_job_once() {

@@ -129,6 +129,15 @@ pub struct Done<C> {
     pub missed: Vec<C>,
 }
 
+/// What a change of the settings means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retargeted<C> {
+    /// Listeners that are to connect anew.
+    pub renew: Vec<ListenerId>,
+    /// Clients whose listener is elsewhere than their servers.
+    pub strays: Vec<C>,
+}
+
 /// All listeners and who they listen for. `C` is the caller's handle of a client.
 pub struct Fanout<C> {
     limits: FanoutLimits,
@@ -250,6 +259,25 @@ impl<C: Clone> Fanout<C> {
         if let Some((channel, clients)) = listener.clients_of(channel) {
             clients.for_each(|client| give(channel, client));
         }
+    }
+
+    /// One that has no connection tries again now.
+    pub fn retry(&mut self, now: Moment, id: ListenerId) {
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.retry(now);
+        }
+    }
+
+    /// The settings have changed: where do the pools lead now? Answers the listeners that are to connect anew because
+    /// they lead elsewhere, and clients whose pool leads elsewhere while others' do not.
+    pub fn retarget(&mut self, leads: impl Fn(PoolId) -> Option<Target>) -> Retargeted<C> {
+        let mut retargeted = Retargeted { renew: Vec::new(), strays: Vec::new() };
+        for (id, listener) in &mut self.listeners {
+            if listener.retarget(&leads, &mut retargeted.strays) {
+                retargeted.renew.push(*id);
+            }
+        }
+        retargeted
     }
 
     /// The listeners of clients of a pool: for a database that is to be reached anew.

@@ -56,7 +56,8 @@ pub use cancel::CancelKey;
 pub use cell::{PoolCell, PoolKey};
 pub use drain::Scope;
 pub use fanout::{
-    Channel, Command, Done, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, ServerEnd, Target,
+    Channel, Command, Done, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, Retargeted,
+    ServerEnd, Target,
 };
 pub use hub::{Hub, Inputs};
 pub use limits::{OpenOrder, OpenRefusal};

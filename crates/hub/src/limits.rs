@@ -86,6 +86,11 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         Some(self.order(cell, database))
     }
 
+    /// How to reach the servers of a pool to listen there; `None` if its database is paused or gone.
+    pub fn listen_order(&mut self, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
+        if self.is_paused(&cell.key.database) { None } else { self.lookup_order(cell) }
+    }
+
     /// What a listener for a client of this pool must reach, to hear what its servers would; `None` if the pool is
     /// gone.
     pub fn listen_target(&self, pool: PoolId, encoding: &[u8]) -> Option<Target> {

@@ -29,6 +29,8 @@ pub(crate) struct Channels {
     wish: Wish,
     /// More is heard than was settled.
     is_ahead: bool,
+    /// Nobody waits any more for what was asked for.
+    is_orphan: bool,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -120,8 +122,9 @@ impl Channels {
 
     /// The statement that was to listen is sent, or will not come.
     pub(crate) fn forget_wish(&mut self) {
-        if matches!(self.wish, Wish::Heard | Wish::Refused) {
-            self.wish = Wish::None;
+        match self.wish {
+            Wish::Asked(_) => self.is_orphan = true,
+            Wish::None | Wish::New(_) | Wish::Heard | Wish::Refused => self.wish = Wish::None,
         }
     }
 }
@@ -185,7 +188,11 @@ impl Link {
         let Some(channels) = &mut self.channels else { return };
         let Wish::Asked(wish) = std::mem::take(&mut channels.wish) else { return };
         channels.is_ahead = true;
-        channels.wish = if is_heard { Wish::Heard } else { Wish::Refused };
+        channels.wish = match is_heard {
+            _ if std::mem::take(&mut channels.is_orphan) => Wish::None,
+            true => Wish::Heard,
+            false => Wish::Refused,
+        };
         if is_heard {
             channels.heard.extend(wish);
         }

@@ -1,5 +1,6 @@
 //! Scripts of both sides against what each is sent; random ones against a model of PostgreSQL.
 
+mod channels;
 mod copies;
 mod ends;
 mod garbage;

@@ -236,10 +236,12 @@ impl Control {
             Signal::Usr1 => {
                 let work = self.shared.hub.lock().pause(self.shared.clock.now(), &hub::Scope::All);
                 self.done(work);
+                self.renew_listeners(&hub::Scope::All);
             }
             Signal::Usr2 => {
                 let work = self.shared.hub.lock().resume(self.shared.clock.now(), &hub::Scope::All);
                 self.done(work);
+                self.renew_listeners(&hub::Scope::All);
             }
         }
     }

@@ -92,6 +92,15 @@ struct Inner {
     wakers: HashMap<ListenerId, Arc<Waker>>,
 }
 
+impl Inner {
+    fn renew(&self, listeners: &[ListenerId]) {
+        for waker in listeners.iter().filter_map(|id| self.wakers.get(id)) {
+            waker.renew.store(true, std::sync::atomic::Ordering::Release);
+            waker.changed.notify_one();
+        }
+    }
+}
+
 /// Tells a listener's keeper that there is something to do.
 #[derive(Default)]
 pub struct Waker {
@@ -158,15 +167,19 @@ impl Listeners {
         next
     }
 
+    /// The settings have changed: listeners connect anew where their pools lead elsewhere. Answers clients whose listener
+    /// is elsewhere than their servers.
+    pub fn retarget(&self, leads: impl Fn(PoolId) -> Option<Target>) -> Vec<ClientRef> {
+        let mut inner = self.0.lock();
+        let retargeted = inner.fanout.retarget(leads);
+        inner.renew(&retargeted.renew);
+        retargeted.strays
+    }
+
     /// Listeners for clients of these pools are to connect anew.
     pub fn renew(&self, is_meant: impl Fn(PoolId) -> bool) {
         let inner = self.0.lock();
-        for id in inner.fanout.of_pools(is_meant) {
-            if let Some(waker) = inner.wakers.get(&id) {
-                waker.renew.store(true, std::sync::atomic::Ordering::Release);
-                waker.changed.notify_one();
-            }
-        }
+        inner.renew(&inner.fanout.of_pools(is_meant));
     }
 
     /// All of them, for a table.

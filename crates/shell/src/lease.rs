@@ -274,6 +274,8 @@ pub fn cancel(worker: &mut Worker, core: &mut Core) {
         steady.ticket = None;
         steady.wants_pin = false;
         crate::waiting::answer_canceled(worker, core);
+    } else if steady.link.awaits_channels() {
+        crate::waiting::answer_canceled(worker, core);
     }
 }
 

@@ -339,6 +339,31 @@ impl<C: Clone> Listener<C> {
         Vec::new()
     }
 
+    pub(super) fn retry(&mut self, now: Moment) {
+        if matches!(self.state, State::Down(_)) {
+            self.failures = 0;
+            self.state = State::Down(now);
+        }
+    }
+
+    /// True if it leads elsewhere now.
+    pub(super) fn retarget(
+        &mut self,
+        leads: &impl Fn(PoolId) -> Option<Target>,
+        strays: &mut Vec<C>,
+    ) -> bool {
+        let encoding = self.target.encoding.clone();
+        let target_of = |pool| leads(pool).map(|target| Target { encoding: encoding.clone(), ..target });
+        let mut members: Vec<(Option<Target>, &C)> =
+            self.members.values().map(|member| (target_of(member.pool), &member.handle)).collect();
+        let is_new = !members.is_empty() && members.iter().all(|(to, _)| to.as_ref() != Some(&self.target));
+        let target = if is_new { members.iter().find_map(|(to, _)| to.clone()) } else { None };
+        let target = target.unwrap_or_else(|| self.target.clone());
+        members.retain(|(to, _)| to.as_ref() != Some(&target));
+        strays.extend(members.into_iter().map(|(_, client)| client.clone()));
+        std::mem::replace(&mut self.target, target.clone()) != target
+    }
+
     fn down(&mut self, now: Moment) {
         let pause = RETRY_FIRST.saturating_mul(1 << self.failures.min(10)).min(RETRY_MOST);
         self.failures = self.failures.saturating_add(1);

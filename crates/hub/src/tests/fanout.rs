@@ -338,6 +338,43 @@ fn many_channels_are_said_in_several_commands() {
     assert_eq!((commands, heard), (3, vec![1]));
 }
 
+#[test]
+fn a_listener_follows_its_pools_and_clients_that_go_another_way_are_named() {
+    let mut post = Post::with_one();
+    post.join(2, "a");
+    assert_eq!(
+        post.fanout.retarget(|_| Some(target("app"))),
+        Retargeted { renew: vec![], strays: vec![] },
+        "nothing has changed"
+    );
+    assert_eq!(
+        post.fanout.retarget(|_| Some(target("moved"))),
+        Retargeted { renew: vec![ListenerId(1)], strays: vec![] }
+    );
+    assert_eq!(post.fanout.target(ListenerId(1)), Some(&target("moved")));
+    let parted = |pool: PoolId| Some(target(if pool.0 == 1 { "moved" } else { "elsewhere" }));
+    assert_eq!(post.fanout.retarget(parted), Retargeted { renew: vec![], strays: vec![2] });
+    let mut gone = post.fanout.retarget(|_| None).strays;
+    gone.sort();
+    assert_eq!(gone, [1, 2]);
+}
+
+#[test]
+fn a_listener_that_failed_often_can_be_told_to_try_again_now() {
+    let mut post = Post::new();
+    post.join(1, "a");
+    for _ in 0..10 {
+        assert!(post.next().starts_with("connect"));
+        post.fanout.failed(post.now, ListenerId(1));
+        post.pass(Duration::from_secs(5));
+    }
+    assert!(post.next().starts_with("connect"));
+    post.fanout.failed(post.now, ListenerId(1));
+    assert_eq!(post.next(), "rest");
+    post.fanout.retry(post.now, ListenerId(1));
+    assert!(post.next().starts_with("connect"));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Join(u64, u8),

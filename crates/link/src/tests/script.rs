@@ -10,6 +10,9 @@
 //! - `pins words` the client keeps its server: the verb and the reasons; without words it does not
 //! - `client b`, `server 2` the lines that follow are about these; at first `a` and `1`
 //! - `check` the next grant demands a sign of life
+//! - `wishes words` channels that somebody else must hear; `heard` they are, `deaf` they are not
+//! - `settled words` the channels to be made known, `unsettled` if there is nothing new
+//! - `notify` the client may be told of a notification, `hush` it may not
 //! - `gone`, `gone told` the server is at its end; `closed words` the client is
 //! - `left clean`, `left cleaning`, `left close` the client goes away, and what its server needs; after
 //!   `cleaning`, `S` lines speak to nobody, and `clean`, `cleaning` or `close` tells what came of the last
@@ -21,7 +24,7 @@ use model::{Parameters, Statements};
 use server::Server;
 
 use crate::unpaired::{self, Fate};
-use crate::{Out, Policy, Then};
+use crate::{Channel, Out, Policy, Then};
 
 use super::harness::{self, Seat};
 use super::words::{client_bytes, client_words, server_bytes, server_words};
@@ -67,6 +70,13 @@ pub fn check_on(stage: &Stage, script: &str) {
         run.line(verb, rest.trim(), line);
     }
     run.nothing_unsaid("the end");
+}
+
+fn channels(channels: Option<&[Channel]>) -> Option<String> {
+    let names = |channels: &[Channel]| {
+        channels.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>().join(" ")
+    };
+    channels.map(names)
 }
 
 struct Run<'a> {
@@ -121,6 +131,19 @@ impl Run<'_> {
                     format!("{} {}", pins.verb, reasons.join(" "))
                 });
                 assert_eq!(told.unwrap_or_default(), rest, "{line}");
+            }
+            "wishes" => assert_eq!(channels(self.seat().link.wished_channels()), Some(rest.into()), "{line}"),
+            "heard" | "deaf" => {
+                self.seat().link.channels_heard(verb == "heard");
+                self.grant();
+                self.seat().client_says(b"");
+            }
+            "settled" => {
+                assert_eq!(channels(self.seat().link.settled_channels()), Some(rest.into()), "{line}");
+            }
+            "unsettled" => assert_eq!(self.seat().link.settled_channels(), None, "{line}"),
+            "notify" | "hush" => {
+                assert_eq!(self.seat().link.may_be_notified(), verb == "notify", "{line}");
             }
             "client" => self.client = rest.to_owned(),
             "server" => self.server = rest.to_owned(),

@@ -128,6 +128,7 @@ pub fn server_bytes(line: &str) -> Vec<u8> {
             "E" => encode::report(&mut out, Severity::Error, code, message, None),
             "Fatal" => encode::report(&mut out, Severity::Fatal, code, message, None),
             "N" => encode::report(&mut out, Severity::Notice, "00000", text, None),
+            "A" => encode::notification(&mut out, 1, code.as_bytes(), message.as_bytes()),
             "S" => {
                 let (name, value) = text.split_once('=').expect("name=value");
                 encode::parameter_status(&mut out, name.as_bytes(), value.as_bytes());
@@ -177,6 +178,10 @@ pub fn server_words(bytes: &[u8]) -> String {
                         format!("{} {message}", field(fields.code)).trim_end().to_owned(),
                     ),
                 }
+            }
+            b'A' => {
+                let text = String::from_utf8_lossy(&body[4..]).trim_end_matches('\0').replace('\0', " ");
+                ("A".into(), text)
             }
             b'D' => ("D".into(), String::from_utf8_lossy(body.get(6..).unwrap_or_default()).into()),
             b'S' => ("S".into(), text().replace('\0', "=")),

@@ -44,15 +44,18 @@ impl Control {
             Command::Pause(scope) => {
                 let work = self.shared.hub.lock().pause(now, &scope)?;
                 self.shared.carry_out(work);
+                self.renew_listeners(&scope);
                 self.until(|hub| hub.is_drained(&scope)).await;
             }
             Command::Resume(scope) => {
                 let work = self.shared.hub.lock().resume(now, &scope)?;
                 self.shared.carry_out(work);
+                self.renew_listeners(&scope);
             }
             Command::Kill(scope) => {
                 let work = self.shared.hub.lock().kill(now, &scope)?;
                 self.shared.carry_out(work);
+                self.renew_listeners(&scope);
             }
             Command::KillClient(id) => {
                 let session = self.shared.hub.lock().kill_client(id)?;

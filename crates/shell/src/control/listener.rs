@@ -1,10 +1,11 @@
 //! One connection that listens for many clients: made, told what to listen on, and made again after a loss.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hub::{Channel, ListenerId, Next, ServerEnd};
+use hub::{Channel, ListenerId, Next, ServerEnd, Target};
 use model::{Moment, PoolId, Refusal};
 use settings::{Host, ListenLost};
 use tokio::time::Instant;
@@ -62,7 +63,7 @@ impl Control {
     ) -> Result<Line, Option<ConnectError>> {
         let target = self.shared.listeners.fanout().target(id).cloned();
         let home = self.shared.home_of(pool);
-        let order = home.and_then(|home| self.shared.hub.lock().lookup_order(&home.cell));
+        let order = home.and_then(|home| self.shared.hub.lock().listen_order(&home.cell));
         let (Some(target), Some(order)) = (target, order) else { return Err(None) };
         let hosts = &order.hosts;
         let host = hosts.get(tries % hosts.len().max(1)).cloned();
@@ -77,7 +78,20 @@ impl Control {
         Line::open(&order, &self.context).await.map_err(Some)
     }
 
-    /// Those of a database connect anew, as its servers do.
+    /// The settings have changed: listeners follow their pools.
+    pub(super) fn retarget_listeners(&self) {
+        let shared = &self.shared;
+        let leads: HashMap<PoolId, Target> = {
+            let homes = shared.homes();
+            let hub = shared.hub.lock();
+            let ids = homes.iter().map(|home| home.cell.id);
+            ids.filter_map(|id| Some((id, hub.listen_target(id, b"")?))).collect()
+        };
+        let strays = shared.listeners.retarget(|pool| leads.get(&pool).cloned());
+        self.tell_listeners(strays, || Letter::End(Refusal::DatabaseChanged));
+    }
+
+    /// Those of a database connect anew, as its servers do; while it is paused, they do not.
     pub(super) fn renew_listeners(&self, scope: &hub::Scope) {
         let is_meant = |home: &crate::home::Home| match scope {
             hub::Scope::All => true,
@@ -103,8 +117,12 @@ impl Keeper {
 
     /// Does what is next. `None` at the end, else until when there is nothing to do.
     async fn act(&mut self) -> Option<Moment> {
-        if self.waker.renew.swap(false, Ordering::AcqRel) && self.line.is_some() {
-            self.lost("it is to be connected anew");
+        if self.waker.renew.swap(false, Ordering::AcqRel) {
+            if self.line.is_some() {
+                self.lost("it is to be connected anew");
+            } else {
+                self.control.shared.listeners.fanout().retry(self.now(), self.id);
+            }
         }
         match self.control.shared.listeners.next(self.now(), self.id) {
             Next::End => {
@@ -143,7 +161,7 @@ impl Keeper {
                 self.tries += 1;
                 match error {
                     Some(error) => tracing::warn!("listener {}: {error}", self.id),
-                    None => tracing::warn!("listener {}: its database is gone", self.id),
+                    None => tracing::debug!("listener {}: its database is paused or gone", self.id),
                 }
                 let refused = listeners.fanout().failed(now, self.id);
                 self.control.tell_listeners(refused, || Letter::Listening(false));

@@ -53,6 +53,7 @@ impl Control {
             tracing::error!("{fault}");
         }
         shared.listeners.configure(&settings);
+        self.retarget_listeners();
         self.dns.configure(dns_options(&settings));
         self.lookups.close_idle(std::time::Duration::ZERO);
         self.renew_policies();

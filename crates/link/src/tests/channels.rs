@@ -1,0 +1,306 @@
+//! LISTEN where somebody else listens for the client.
+
+use model::StateMode;
+
+use crate::Policy;
+
+use super::harness::parameters;
+use super::script::{Stage, check_on};
+
+fn stage(state: StateMode, encoding: &str) -> Stage {
+    let reported = parameters(&[("client_encoding", "UTF8", true), ("server_encoding", encoding, true)]);
+    let policy = Policy { state, listen_fanout: true, ..Policy::default() };
+    Stage { policy, client: reported.clone(), server: reported }
+}
+
+fn check(script: &str) {
+    check_on(&stage(StateMode::Carry, "UTF8"), script);
+}
+
+/// A client that listens on `a`, and has its server still.
+const LISTENS: &str = "
+    C Q(listen a)
+    wishes a
+    heard
+    > Q(listen a)
+    S C(LISTEN) Z(I)
+    < C(LISTEN) Z(I)
+    > Q(UNLISTEN \"a\";)
+    held
+    S C(UNLISTEN) Z(I)
+    settled a
+    notify
+";
+
+#[test]
+fn a_listen_waits_until_its_channel_is_heard_and_leaves_nothing_on_the_server() {
+    check(
+        "C Q(listen a)
+         wishes a
+         free
+         unsettled
+         heard
+         unsettled
+         > Q(listen a)
+         hush
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         held
+         hush
+         S C(UNLISTEN) Z(I)
+         <
+         pins
+         settled a
+         unsettled
+         free
+         notify",
+    );
+}
+
+#[test]
+fn a_channel_is_asked_for_once() {
+    check(&format!(
+        "{LISTENS}
+         C Q(listen a)
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         unsettled
+         C Q(listen a; listen B; listen \"B\")
+         wishes b B
+         heard
+         > Q(listen a; listen B; listen \"B\")
+         S C(LISTEN) C(LISTEN) C(LISTEN) Z(I)
+         < C(LISTEN) C(LISTEN) C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";UNLISTEN \"b\";UNLISTEN \"B\";)
+         S C(UNLISTEN) C(UNLISTEN) C(UNLISTEN) Z(I)
+         settled a b B
+         free"
+    ));
+}
+
+#[test]
+fn what_is_sent_before_a_listen_goes_before_it_and_the_rest_waits() {
+    check(
+        "C Q(begin) Q(listen a) Q(commit)
+         > Q(begin)
+         wishes a
+         held
+         S C(BEGIN) Z(T)
+         < C(BEGIN) Z(T)
+         hush
+         heard
+         > Q(listen a) Q(commit)
+         S C(LISTEN) Z(T) C(COMMIT) Z(I)
+         < C(LISTEN) Z(T) C(COMMIT) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         settled a
+         free",
+    );
+}
+
+#[test]
+fn a_listen_counts_by_what_the_server_says_of_its_transaction() {
+    check(
+        "C Q(begin) Q(listen a) Q(rollback)
+         > Q(begin)
+         wishes a
+         heard
+         > Q(listen a) Q(rollback)
+         S C(BEGIN) Z(T) C(LISTEN) Z(T) C(ROLLBACK) Z(I)
+         < C(BEGIN) Z(T) C(LISTEN) Z(T) C(ROLLBACK) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         settled
+         free",
+    );
+    check(
+        "C Q(listen a; select 1/0)
+         wishes a
+         heard
+         > Q(listen a; select 1/0)
+         S C(LISTEN) E(22012 division by zero) Z(I)
+         < C(LISTEN) E(22012 division by zero) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         settled
+         free",
+    );
+    check(&format!(
+        "{LISTENS}
+         C Q(begin) Q(savepoint s) Q(unlisten a) Q(rollback to s) Q(commit)
+         > Q(begin) Q(savepoint s) Q(unlisten a) Q(rollback to s) Q(commit)
+         S C(BEGIN) Z(T) C(SAVEPOINT) Z(T) C(UNLISTEN) Z(T) C(ROLLBACK) Z(T) C(COMMIT) Z(I)
+         < C(BEGIN) Z(T) C(SAVEPOINT) Z(T) C(UNLISTEN) Z(T) C(ROLLBACK) Z(T) C(COMMIT) Z(I)
+         unsettled
+         free"
+    ));
+}
+
+#[test]
+fn unlisten_and_discard_all_end_it() {
+    for (text, tag) in
+        [("unlisten a", "UNLISTEN"), ("unlisten *", "UNLISTEN"), ("discard all", "DISCARD ALL")]
+    {
+        check(&format!(
+            "{LISTENS}
+             C Q({text})
+             > Q({text})
+             S C({tag}) Z(I)
+             < C({tag}) Z(I)
+             settled
+             free"
+        ));
+    }
+    check(&format!(
+        "{LISTENS}
+         C Q(unlisten b)
+         > Q(unlisten b)
+         S C(UNLISTEN) Z(I)
+         < C(UNLISTEN) Z(I)
+         unsettled
+         free"
+    ));
+}
+
+#[test]
+fn what_somebody_else_hears_does_not_come_twice() {
+    check(
+        "C Q(listen a)
+         wishes a
+         heard
+         > Q(listen a)
+         S C(LISTEN) A(a one) Z(I) A(a two) A(b three)
+         < C(LISTEN) Z(I) A(b three)
+         > Q(UNLISTEN \"a\";)
+         S A(a four) C(UNLISTEN) Z(I)
+         settled a
+         free",
+    );
+}
+
+#[test]
+fn what_nobody_will_hear_keeps_the_server() {
+    check(
+        "C Q(listen a)
+         wishes a
+         deaf
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(census n)
+         S T D(n,,) C(SELECT 1) Z(I)
+         pins LISTEN Listen
+         settled
+         S A(a one)
+         < A(a one)
+         held",
+    );
+}
+
+#[test]
+fn the_extended_protocol_waits_at_its_execute() {
+    check(
+        "C P(,listen a) B() E() S
+         > P(,listen a) B
+         wishes a
+         held
+         heard
+         > E S
+         S 1 2 C(LISTEN) Z(I)
+         < 1 2 C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         settled a
+         free",
+    );
+}
+
+#[test]
+fn an_answer_of_an_earlier_batch_does_not_make_a_bound_listen_forgotten() {
+    check(
+        "C P(,select 1) B() E() S P(,listen a) B()
+         > P(,select 1) B E S P(,listen a) B
+         S 1 2 D(1) C(SELECT 1) Z(I)
+         < 1 2 D(1) C(SELECT 1) Z(I)
+         C E() S
+         wishes a
+         heard
+         > E S
+         S 1 2 C(LISTEN) Z(I)
+         < 1 2 C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         settled a
+         free",
+    );
+}
+
+#[test]
+fn a_question_that_was_canceled_is_asked_again() {
+    check(&format!(
+        "{LISTENS}
+         C Q(listen a)
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S E(57014 canceling statement due to user request) Z(I)
+         > Q(UNLISTEN \"a\";)
+         held
+         S C(UNLISTEN) Z(I)
+         free"
+    ));
+}
+
+#[test]
+fn where_state_is_refused_listen_is_not() {
+    check_on(
+        &stage(StateMode::Refuse, "UTF8"),
+        "C Q(listen a)
+         wishes a
+         heard
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         free",
+    );
+}
+
+#[test]
+fn names_that_may_be_others_to_the_server_are_not_fanned_out() {
+    for (text, encoding) in [("listen \u{fc}", "LATIN1"), ("listen a.b", "UTF8")] {
+        check_on(
+            &stage(StateMode::Carry, encoding),
+            &format!(
+                "C Q({text})
+                 > Q({text})
+                 S E(42601 no) Z(I)
+                 < E(42601 no) Z(I)
+                 > Q(census n)
+                 S T C(SELECT 0) Z(I)
+                 free"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_client_that_goes_leaves_a_server_that_is_cleaned() {
+    check(
+        "C Q(listen a)
+         wishes a
+         heard
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         left close",
+    );
+}
