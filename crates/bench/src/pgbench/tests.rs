@@ -67,7 +67,7 @@ fn statements_are_told_with_their_times_in_every_version() {
     }
 }
 
-fn command(change: impl FnOnce(&mut Pgbench<'_>)) -> (String, String) {
+fn with<T>(change: impl FnOnce(&mut Pgbench<'_>), look: impl FnOnce(&Pgbench<'_>) -> T) -> T {
     let access = Access::parse("postgres://me:pw@db:5/x").expect("a URL");
     let mut one = Pgbench {
         programs: Path::new("/bin"),
@@ -85,11 +85,43 @@ fn command(change: impl FnOnce(&mut Pgbench<'_>)) -> (String, String) {
         reconnect: false,
     };
     change(&mut one);
-    let program = one.program();
+    look(&one)
+}
+
+fn command(change: impl FnOnce(&mut Pgbench<'_>)) -> (String, String) {
+    let program = with(change, |one| one.program(one.amount));
     let words: Vec<_> = program.arguments.iter().map(|word| word.to_string_lossy()).collect();
     let environment: Vec<_> =
         program.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     (words.join(" "), environment.join(" "))
+}
+
+#[test]
+fn time_lost_with_connecting_is_given_again() {
+    let ran = |millis: u64, connecting: Option<u64>| Run {
+        window: (millis > 0).then_some((UnixNanos(0), UnixNanos(millis * 1_000_000))),
+        connect_all: connecting.map(Duration::from_millis),
+        ..Run::default()
+    };
+    let check = |run: Run, amount, expected: Option<u32>| {
+        let longer = with(|one| one.amount = Amount::Seconds(1), |one| one.longer(&run, amount));
+        assert_eq!(longer, expected.map(Amount::Seconds));
+    };
+    check(ran(800, Some(200)), Amount::Seconds(1), None);
+    check(ran(100, Some(900)), Amount::Seconds(1), Some(2));
+    check(ran(0, None), Amount::Seconds(1), Some(2));
+    check(ran(0, None), Amount::Seconds(2), Some(4));
+    check(ran(600, Some(1_400)), Amount::Seconds(2), None);
+    let mut refused = ran(0, None);
+    refused.trouble.add(|| "no connection".to_owned());
+    check(refused, Amount::Seconds(1), None);
+}
+
+#[test]
+fn only_what_has_a_time_is_given_more_of_it() {
+    let longer = |change: fn(&mut Pgbench<'_>)| with(change, |one| one.longer(&Run::default(), one.amount));
+    assert_eq!(longer(|one| one.amount = Amount::Each(10)), None);
+    assert_eq!(longer(|one| one.reconnect = true), None);
 }
 
 #[test]
