@@ -226,3 +226,42 @@ fn large_rows_pass_through_tls_on_both_sides() {
         assert_eq!(rows(&client.until_ready()), [[Some(value.len().to_string())]]);
     });
 }
+
+/// What a client may still hold of the 100 MB that it has moved, in KB.
+const KEPT_KB_MAX: u64 = 1 << 10;
+
+#[test]
+fn clients_that_have_moved_much_give_the_memory_back() {
+    let dir = TempDir::new();
+    let _certificates = Certificates::write(dir.path());
+    let file = |name| dir.join(name).to_string_lossy().into_owned();
+    let howdah = pooler(Version::V15)
+        .setting("client_tls_sslmode", "allow")
+        .setting("client_tls_cert_file", &file("server.crt"))
+        .setting("client_tls_key_file", &file("server.key"))
+        .start();
+    let plain = Login::new(USER, TRANSACTION);
+    let tls = plain.clone().tls(Tls::default());
+    // Whatever is made once for all is there before anything is measured.
+    for login in [&plain, &tls] {
+        assert_eq!(howdah.login(login).value("select repeat('w', 1000000)").len(), 1_000_000);
+    }
+    let mut clients: Vec<Raw> = [&plain, &tls, &plain, &tls].map(|login| howdah.login(login)).into();
+    let before = howdah.rss_kb();
+    let value = "m".repeat(10 * MB);
+    for client in &mut clients {
+        for _ in 0..5 {
+            client.send(message::all(&[
+                parse("", "select $1::text", &[]),
+                bind("", "", &[Some(&value)]),
+                execute("", 0),
+                sync(),
+            ]));
+            assert_eq!(rows(&client.until_ready()), [[Some(value.clone())]]);
+        }
+    }
+    // They stay, and are idle.
+    let most = before + KEPT_KB_MAX * clients.len() as u64;
+    eventually(LIMIT, || howdah.rss_kb() <= most);
+    assert_eq!(clients[3].value("select 'here'"), "here");
+}

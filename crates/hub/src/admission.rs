@@ -7,7 +7,7 @@ use model::{ClientId, Moment, Refusal};
 use pool::Opens;
 
 use crate::cell::PoolCell;
-use crate::hub::{Hub, Resident};
+use crate::hub::Hub;
 use crate::policy::ClientPolicy;
 use crate::route::Seat;
 use crate::secrets::Evidence;
@@ -99,10 +99,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// A client that had entered is gone.
     pub fn leave(&mut self, now: Moment, client: ClientId) {
-        let Some(resident) = self.clients.remove(&client) else { return };
-        if let Some(key) = resident.key {
-            self.keys.remove(key);
-        }
+        let Some(resident) = self.clients.remove(client) else { return };
         let Some(pool) = resident.pool else { return };
         self.admission.clients -= 1;
         self.count_user(&resident.user, |counts| counts.clients -= 1);
@@ -170,8 +167,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     fn settle(&mut self, client: ClientId, handle: &C, seat: &Seat, pool: Option<model::PoolId>) {
         let user = self.user_name(&seat.user);
-        let resident = Resident { handle: handle.clone(), pool, user, key: None };
-        self.clients.insert(client, resident);
+        self.clients.insert(client, handle.clone(), pool, user);
     }
 
     /// `max_db_client_connections` and `max_user_client_connections`, which do not concern administrators.

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use model::ClientId;
-use rustc_hash::FxHashMap;
 
 use crate::hub::Hub;
 
@@ -45,63 +44,39 @@ impl fmt::Debug for CancelKey {
 }
 
 /// A key as it is kept: there is one for each client, and few clients take long ones.
-enum Secret {
-    Short([u8; KEY_BYTES_SHORT]),
-    Long(Box<[u8; KEY_BYTES_MAX]>),
+pub(crate) enum Key {
+    Short(u32, [u8; KEY_BYTES_SHORT]),
+    Long(u32, Box<[u8; KEY_BYTES_MAX]>),
 }
 
-impl Secret {
-    fn of(key: &CancelKey) -> Secret {
-        match <[u8; KEY_BYTES_SHORT]>::try_from(key.secret()) {
-            Ok(short) => Secret::Short(short),
-            Err(_) => Secret::Long(Box::new(key.bytes)),
+impl Key {
+    /// The number and the secret, of 4 bytes or more.
+    pub(crate) fn of(number: u32, secret: &[u8]) -> Key {
+        match <[u8; KEY_BYTES_SHORT]>::try_from(secret) {
+            Ok(short) => Key::Short(number, short),
+            Err(_) => {
+                let mut bytes = [0; KEY_BYTES_MAX];
+                bytes.iter_mut().zip(secret).for_each(|(byte, given)| *byte = *given);
+                Key::Long(number, Box::new(bytes))
+            }
         }
     }
 
-    fn key(&self, process_id: u32) -> CancelKey {
+    /// What stands for a process id.
+    pub(crate) fn number(&self) -> u32 {
+        match self {
+            Key::Short(number, _) | Key::Long(number, _) => *number,
+        }
+    }
+
+    fn told(&self) -> CancelKey {
         let secret: &[u8] = match self {
-            Secret::Short(bytes) => bytes,
-            Secret::Long(bytes) => &**bytes,
+            Key::Short(_, bytes) => bytes,
+            Key::Long(_, bytes) => &**bytes,
         };
         let mut bytes = [0; KEY_BYTES_MAX];
         bytes[..secret.len()].copy_from_slice(secret);
-        CancelKey { process_id, bytes, size: secret.len() }
-    }
-}
-
-/// By number.
-#[derive(Default)]
-pub(crate) struct CancelKeys(FxHashMap<u32, (Secret, ClientId)>);
-
-impl CancelKeys {
-    pub(crate) fn remove(&mut self, process_id: u32) {
-        self.0.remove(&process_id);
-    }
-
-    fn issue(&mut self, client: ClientId, entropy: &[u8; 36], is_long: bool) -> CancelKey {
-        let (number, secret) = entropy.split_at(4);
-        let mut process_id = number.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
-        // The number must be the client's own, and that of no process: who listens compares it with the number of
-        // the process that notified, and would take another's word for its own. Zero is none, too: drivers take it
-        // for "no key".
-        while process_id <= PROCESS_ID_MAX || self.0.contains_key(&process_id) {
-            process_id = process_id.wrapping_add(1) | NO_PROCESS;
-        }
-        let size = if is_long { KEY_BYTES_MAX } else { KEY_BYTES_SHORT };
-        let mut bytes = [0; KEY_BYTES_MAX];
-        bytes[..size].copy_from_slice(&secret[..size]);
-        let key = CancelKey { process_id, bytes, size };
-        self.0.insert(process_id, (Secret::of(&key), client));
-        key
-    }
-
-    fn find(&self, process_id: u32, key: &[u8]) -> Option<ClientId> {
-        // For a number that nobody has, the same comparison is made and fails.
-        let nobody = CancelKey { process_id: 0, bytes: [0; KEY_BYTES_MAX], size: 0 };
-        let held = self.0.get(&process_id);
-        let (own, client) =
-            held.map_or((nobody, ClientId(0)), |(own, client)| (own.key(process_id), *client));
-        (own.is(key) && own.size > 0).then_some(client)
+        CancelKey { process_id: self.number(), bytes, size: secret.len() }
     }
 }
 
@@ -109,18 +84,27 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// The key of a client that has entered; `entropy` is fresh random bytes. A second key takes the place of the
     /// first.
     pub fn issue_key(&mut self, client: ClientId, entropy: &[u8; 36], is_long: bool) -> Option<CancelKey> {
-        let resident = self.clients.get_mut(&client)?;
-        if let Some(old) = resident.key.take() {
-            self.keys.remove(old);
+        let (number, secret) = entropy.split_at(4);
+        let mut process_id = number.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
+        // The number must be the client's own, and that of no process: who listens compares it with the number of
+        // the process that notified, and would take another's word for its own. Zero is none, too: drivers take it
+        // for "no key".
+        while process_id <= PROCESS_ID_MAX || self.clients.has_number(process_id) {
+            process_id = process_id.wrapping_add(1) | NO_PROCESS;
         }
-        let key = self.keys.issue(client, entropy, is_long);
-        resident.key = Some(key.process_id);
-        Some(key)
+        let key = Key::of(process_id, if is_long { secret } else { &secret[..KEY_BYTES_SHORT] });
+        let told = key.told();
+        self.clients.set_key(client, key).then_some(told)
     }
 
     /// The client that a cancel request means.
     pub fn find_by_key(&self, process_id: u32, key: &[u8]) -> Option<(ClientId, C)> {
-        let client = self.keys.find(process_id, key)?;
-        self.clients.get(&client).map(|resident| (client, resident.handle.clone()))
+        // For a number that nobody has, the same comparison is made and fails.
+        let nobody = CancelKey { process_id: 0, bytes: [0; KEY_BYTES_MAX], size: 0 };
+        let held = self.clients.by_number(process_id);
+        let own = held.map_or(nobody, |(_, own)| own.told());
+        let is_own = own.is(key) && own.size > 0;
+        let (resident, _) = held.filter(|_| is_own)?;
+        Some((resident.id, resident.handle.clone()))
     }
 }

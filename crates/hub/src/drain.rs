@@ -190,7 +190,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             work.refuse_all(killed.clients, refusal);
         }
         let of_pools = |pool: Option<model::PoolId>| cells.iter().any(|cell| Some(cell.id) == pool);
-        let clients = self.clients.values().filter(|resident| of_pools(resident.pool));
+        let clients = self.clients.iter().filter(|resident| of_pools(resident.pool));
         work.disconnect.extend(clients.map(|resident| (resident.handle.clone(), refusal.clone())));
         work
     }

@@ -9,15 +9,14 @@ use auth::scram::MockKey;
 use auth::userlist::Userlist;
 use model::{ClientId, Moment, PoolId};
 use pool::Pool;
-use rustc_hash::FxHashMap;
 use settings::{Effective, Settings};
 
 use crate::admission::Admission;
-use crate::cancel::CancelKeys;
 use crate::cell::{PoolCell, PoolKey};
 use crate::drain::State;
 use crate::entry::Entry;
 use crate::policy::{ClientPolicy, pool_limits};
+use crate::residents::Residents;
 use crate::secrets::Secrets;
 use crate::work::Work;
 
@@ -45,9 +44,8 @@ pub struct Hub<C, S> {
     pub(crate) users: BTreeMap<Arc<str>, UserCounts>,
     pub(crate) pools: BTreeMap<PoolId, Record<C, S>>,
     pub(crate) policies: BTreeMap<(PoolId, String), Arc<ClientPolicy>>,
-    pub(crate) clients: FxHashMap<ClientId, Resident<C>>,
+    pub(crate) clients: Residents<C>,
     pub(crate) admission: Admission,
-    pub(crate) keys: CancelKeys,
     pub(crate) state: State,
     pub(crate) pool_id_last: u32,
 }
@@ -74,17 +72,6 @@ pub(crate) struct Record<C, S> {
     pub(crate) is_orphan: bool,
 }
 
-/// A client that has entered.
-pub(crate) struct Resident<C> {
-    pub(crate) handle: C,
-    /// `None` in the console.
-    pub(crate) pool: Option<PoolId>,
-    /// The name it logged in with, shared by all who did.
-    pub(crate) user: Arc<str>,
-    /// Its cancel key's number.
-    pub(crate) key: Option<u32>,
-}
-
 impl<C: Clone, S: Clone> Hub<C, S> {
     /// A hub with the databases of the settings and no pool. `mock_key` is made of 32 random bytes.
     pub fn new(inputs: Inputs, mock_key: MockKey) -> Hub<C, S> {
@@ -98,9 +85,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             users: BTreeMap::new(),
             pools: BTreeMap::new(),
             policies: BTreeMap::new(),
-            clients: FxHashMap::default(),
+            clients: Residents::default(),
             admission: Admission::default(),
-            keys: CancelKeys::default(),
             state: State::default(),
             pool_id_last: 0,
         }
@@ -138,12 +124,12 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// The handle of a client that has entered: for KILL_CLIENT.
     pub fn client(&self, id: ClientId) -> Option<&C> {
-        self.clients.get(&id).map(|resident| &resident.handle)
+        self.clients.get(id).map(|resident| &resident.handle)
     }
 
     /// All clients that have entered.
     pub fn clients(&self) -> impl Iterator<Item = (ClientId, &C)> {
-        self.clients.iter().map(|(id, resident)| (*id, &resident.handle))
+        self.clients.iter().map(|resident| (resident.id, &resident.handle))
     }
 
     /// The entry's settings: its own, or those of `*`.
@@ -195,7 +181,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// All clients of pools, with their pools.
     pub fn members(&self) -> impl Iterator<Item = (PoolId, &C)> {
-        self.clients.values().filter_map(|resident| Some((resident.pool?, &resident.handle)))
+        self.clients.iter().filter_map(|resident| Some((resident.pool?, &resident.handle)))
     }
 
     /// The pools of one database, or of all.

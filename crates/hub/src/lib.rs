@@ -45,6 +45,7 @@ mod entry;
 
 mod drain;
 mod reload;
+mod residents;
 mod tick;
 mod view;
 

@@ -94,20 +94,22 @@ impl Link {
             out,
         };
         let progress = pair.run(input);
-        if self.query_since == Moment::NEVER && !pair.server.is_quiet() {
-            self.query_since = now;
+        if pair.server.query_since == Moment::NEVER && !pair.server.is_quiet() {
+            pair.server.query_since = now;
             if pair.server.status == wire::server::TransactionStatus::Idle {
-                self.transaction_since = now;
+                pair.server.transaction_since = now;
             }
         }
         // What waits for a permit, or for an answer to what is ours, was not heard yet: the server is kept for it. Not
         // for what waits for a listener, which may have to be connected first.
         let is_put_off = progress.then == Then::Pin;
+        if is_put_off && put_off.is_some() {
+            pair.server.query_since = Moment::NEVER;
+        }
         let waits_for_ours =
             progress.then == Then::Wait && pair.server.ledger.iter().all(|entry| entry.swallow);
         self.unheard = is_put_off || (waits_for_ours && !self.awaits_channels());
         if is_put_off && let Some(before) = put_off {
-            self.query_since = Moment::NEVER;
             self.take_back(before, out);
         }
         self.quiet_since = now;

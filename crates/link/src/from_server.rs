@@ -128,14 +128,14 @@ impl Link {
         if !heard_ready {
             return;
         }
-        if self.query_since != Moment::NEVER {
+        if server.query_since != Moment::NEVER {
             tally.queries += 1;
-            tally.query_us += now.micros_since(self.query_since);
-            self.query_since = Moment::NEVER;
+            tally.query_us += now.micros_since(server.query_since);
+            server.query_since = Moment::NEVER;
         }
         if server.status == TransactionStatus::Idle {
             tally.transactions += 1;
-            tally.transaction_us += now.micros_since(self.transaction_since);
+            tally.transaction_us += now.micros_since(server.transaction_since);
         }
     }
 }

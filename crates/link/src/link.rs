@@ -71,8 +71,6 @@ pub struct Link {
     pub(crate) unheard: bool,
     /// What it has to do with channels.
     pub(crate) channels: Option<Box<Channels>>,
-    pub(crate) query_since: Moment,
-    pub(crate) transaction_since: Moment,
     /// When the client or the server last said something that counts for a limit of idleness.
     pub(crate) quiet_since: Moment,
 }
@@ -92,8 +90,6 @@ impl Link {
             carry_due: false,
             unheard: false,
             channels: None,
-            query_since: Moment::NEVER,
-            transaction_since: Moment::NEVER,
             quiet_since: now,
         }
     }
@@ -118,7 +114,7 @@ impl Link {
     pub fn granted(&mut self, now: Moment, mut server: Box<Server>, check: bool, out: &mut Out) -> Granted {
         debug_assert!(self.server.is_none() && server.is_shareable());
         server.requested_at = now;
-        self.transaction_since = now;
+        (server.query_since, server.transaction_since) = (Moment::NEVER, now);
         if check && let Some(text) = &self.policy.check_query {
             server.owe_query();
             out.to_server.make(|bytes| wire::encode::query(bytes, text));
@@ -234,8 +230,6 @@ impl Link {
     pub fn take_server(&mut self, now: Moment) -> Option<Box<Server>> {
         (self.preparing, self.carrying, self.carry_due) = (false, false, false);
         self.quiet_since = now;
-        self.query_since = Moment::NEVER;
-        self.transaction_since = Moment::NEVER;
         let mut server = self.server.take()?;
         self.permit = Permit::None;
         if let Some(state) = self.state.take() {
@@ -260,8 +254,10 @@ impl Link {
     /// Whether the client keeps a server that has nothing to do.
     fn is_idly_pinned(&self) -> bool {
         self.pins().is_some()
-            && self.query_since == Moment::NEVER
-            && self.server.as_ref().is_some_and(|server| server.is_shareable())
+            && self
+                .server
+                .as_ref()
+                .is_some_and(|server| server.query_since == Moment::NEVER && server.is_shareable())
     }
 
     /// The moment at which `on_timeout` has something to say, as things stand.
@@ -274,10 +270,10 @@ impl Link {
         if self.is_idly_pinned() {
             return self.quiet_since.deadline(policy.client_idle_timeout);
         }
-        let query = if self.query_since == Moment::NEVER {
+        let query = if server.query_since == Moment::NEVER {
             Moment::NEVER
         } else {
-            self.query_since.deadline(policy.query_timeout)
+            server.query_since.deadline(policy.query_timeout)
         };
         let in_transaction = server.status != TransactionStatus::Idle || server.ledger.is_unsynced();
         let idle = if in_transaction && server.ledger.is_empty() {
@@ -285,8 +281,8 @@ impl Link {
         } else {
             Moment::NEVER
         };
-        let transaction = if in_transaction || self.query_since != Moment::NEVER {
-            self.transaction_since.deadline(policy.transaction_timeout)
+        let transaction = if in_transaction || server.query_since != Moment::NEVER {
+            server.transaction_since.deadline(policy.transaction_timeout)
         } else {
             Moment::NEVER
         };
@@ -302,7 +298,7 @@ impl Link {
         let Some(server) = self.server.as_ref().filter(|_| !self.is_idly_pinned()) else {
             return Some(Refusal::ClientIdleTimeout);
         };
-        if self.query_since != Moment::NEVER && self.query_since.deadline(policy.query_timeout) <= now {
+        if server.query_since != Moment::NEVER && server.query_since.deadline(policy.query_timeout) <= now {
             Some(Refusal::QueryTimeout)
         } else if server.ledger.is_empty()
             && self.quiet_since.deadline(policy.idle_transaction_timeout) <= now

@@ -5,28 +5,37 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::num::NonZeroU32;
 
 use model::Moment;
 
-/// A client's place in the queue; an old one finds nothing.
+/// A client's place in the queue; an old one finds nothing. Places are counted from one, so that a client without a
+/// ticket needs no room to say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(u64);
+pub struct Ticket {
+    generation: u32,
+    number: NonZeroU32,
+}
 
 /// Set in the tickets of the second of a pool's two queues.
 const SECOND: u32 = 1 << 31;
 
 impl Ticket {
+    fn new(index: u32, mark: u32, generation: u32) -> Ticket {
+        Ticket { generation, number: NonZeroU32::MIN.saturating_add(index) | mark }
+    }
+
     /// Whether it is of the pool's second queue.
     pub(crate) fn is_second(self) -> bool {
-        self.0 as u32 & SECOND != 0
+        self.number.get() & SECOND != 0
     }
 
     fn index(self) -> u32 {
-        self.0 as u32 & !SECOND
+        (self.number.get() & !SECOND) - 1
     }
 
     fn generation(self) -> u32 {
-        (self.0 >> 32) as u32
+        self.generation
     }
 }
 
@@ -150,8 +159,7 @@ impl<C> Queue<C> {
     }
 
     fn ticket(&self, index: u32) -> Ticket {
-        let generation = self.entries[index as usize].generation;
-        Ticket(u64::from(generation) << 32 | u64::from(index | self.mark))
+        Ticket::new(index, self.mark, self.entries[index as usize].generation)
     }
 
     fn store(&mut self, waiter: Waiter<C>) -> u32 {

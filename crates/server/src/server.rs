@@ -120,6 +120,11 @@ pub struct Server {
     pub since: Moment,
     /// When it was last given to a client.
     pub requested_at: Moment,
+    /// Since when its client's query runs. What only a client with a server has stands here, so that the many without one need no
+    /// room for it.
+    pub query_since: Moment,
+    /// Since when its client's transaction is under way.
+    pub transaction_since: Moment,
 }
 
 impl Server {
@@ -153,6 +158,8 @@ impl Server {
             broken: None,
             since: now,
             requested_at: now,
+            query_since: Moment::NEVER,
+            transaction_since: Moment::NEVER,
         }
     }
 

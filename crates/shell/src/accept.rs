@@ -17,6 +17,7 @@ use model::{ClientId, Moment, WorkerId};
 use parking_lot::Mutex;
 
 use crate::enter::Entering;
+use crate::leftover::Leftover;
 use crate::listen::{Listener, SocketFile};
 use crate::session::{Core, Mail, Origin, Phase, Place, Session};
 use crate::shared::Shared;
@@ -264,7 +265,7 @@ fn admit(
         mail: Mutex::new(Mail::default()),
         core: Mutex::new(Core {
             stream: Stream::plain(socket),
-            pending: Vec::new(),
+            pending: Leftover::new(),
             readable: false,
             hung_up: false,
             has_left: false,

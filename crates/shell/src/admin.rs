@@ -40,7 +40,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> bo
         let mut is_over = false;
         while !admin.console.is_waiting() {
             let progress = admin.console.on_bytes(&core.pending, &mut out);
-            core.pending.drain(..progress.consumed);
+            core.pending.consume(progress.consumed);
             match progress.ask {
                 Some(Ask::Execute(command)) => worker.shared.command(session, command),
                 Some(Ask::Close) => is_over = true,
@@ -62,7 +62,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> bo
         match core.stream.receive(&mut worker.scratch) {
             Received::Some(count, more) => {
                 core.readable = more || core.hung_up;
-                core.pending.extend_from_slice(&worker.scratch[..count]);
+                core.pending.push(&worker.scratch[..count]);
             }
             Received::Nothing => core.readable = false,
             Received::End | Received::Broken => {

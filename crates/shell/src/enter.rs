@@ -213,7 +213,7 @@ fn read(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut 
             if begins_tls(core, worker.scratch[0]) {
                 return direct_tls(worker, core, count);
             }
-            core.pending.extend_from_slice(&worker.scratch[..count]);
+            core.pending.push(&worker.scratch[..count]);
         }
     }
     step(worker, session, core, out)
@@ -230,7 +230,7 @@ fn watch_hang_up(worker: &mut Worker, core: &mut Core) -> Outcome {
             Outcome::Wait
         }
         Received::Some(count, _) => {
-            core.pending.extend_from_slice(&worker.scratch[..count]);
+            core.pending.push(&worker.scratch[..count]);
             Outcome::On
         }
     }
@@ -270,7 +270,7 @@ fn step(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: &mut 
         return Outcome::Wait;
     };
     let Step { consumed, next } = login.handle(&core.pending, out);
-    core.pending.drain(..consumed.min(core.pending.len()));
+    core.pending.consume(consumed.min(core.pending.len()));
     follow(worker, session, core, next, out)
 }
 
@@ -528,9 +528,9 @@ fn welcome(
     let unread = !core.pending.is_empty();
     if !unread {
         // The room that the login took; an idle client keeps none.
-        core.pending = Vec::new();
+        core.pending.clear();
     }
-    core.phase = Phase::Steady(Box::new(Steady {
+    core.phase = Phase::Steady(Steady {
         link: Link::new(machine, Arc::clone(&reception.terms), statements, worker.now),
         home,
         ticket: None,
@@ -543,9 +543,9 @@ fn welcome(
         listener: None,
         stalled: false,
         unread,
-        leaves_at: None,
+        leaves_at: Moment::NEVER,
         is_mid_message: false,
-    }));
+    });
     core.armed = Moment::NEVER;
     core.requested_at = worker.now;
     Outcome::Wait

@@ -96,14 +96,14 @@ pub fn read(worker: &mut Worker, moored: &Arc<Moored>, conn: &mut Conn) -> Fate 
             }
             Received::End | Received::Broken => return Fate::Close,
         };
-        conn.side.pending.extend_from_slice(&worker.scratch[..count]);
+        conn.side.pending.push(&worker.scratch[..count]);
         worker.out.clear();
         let (consumed, fate) =
             unpaired::on_server(&mut conn.machine, &policy, &conn.side.pending, &mut worker.out);
         if consumed == conn.side.pending.len() {
-            conn.side.pending = Vec::new();
+            conn.side.pending.clear();
         } else {
-            conn.side.pending.drain(..consumed);
+            conn.side.pending.consume(consumed);
         }
         if fate == Fate::Close {
             return Fate::Close;

@@ -104,7 +104,7 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     let counters = &steady.home.counters[usize::from(worker.id.0)];
     counters.add_server_assignment_count(1);
     if granted.waited_us > 0 {
-        counters.add_wait_time_us(granted.waited_us);
+        counters.add_wait_time_us(granted.waited_us.into());
     }
     let idle_us = worker.now.micros_since(conn.machine.requested_at);
     let has_news = edge || conn.side.readable || (idle_us > PEEK_AFTER_US && conn.side.stream.has_news());

@@ -14,6 +14,7 @@ pub mod session;
 pub mod enter;
 pub mod relay;
 pub mod lease;
+mod leftover;
 pub mod keeper;
 pub mod fanout;
 mod waiting;

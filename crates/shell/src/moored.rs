@@ -10,6 +10,7 @@ use server::Server;
 
 use crate::connect::Endpoint;
 use crate::home::Home;
+use crate::leftover::Leftover;
 use crate::session::Session;
 use crate::socket::Stream;
 
@@ -18,7 +19,7 @@ pub struct ServerSide {
     /// Its socket.
     pub stream: Stream,
     /// What was read and is not whole yet.
-    pub pending: Vec<u8>,
+    pub pending: Leftover,
     /// There may be something to read.
     pub readable: bool,
 }

@@ -15,6 +15,7 @@ use model::{Moment, Refusal};
 use crate::fanout;
 use crate::journal;
 use crate::lease::{self, Checkout};
+use crate::leftover::Leftover;
 use crate::pins;
 use crate::session::{Core, Lease, Letter, Phase, Session, Steady, news};
 use crate::socket::{Received, Stream};
@@ -140,7 +141,7 @@ fn is_at_rest(core: &Core) -> bool {
     let is_calm = |stream: &Stream| !stream.is_backed_up() && !stream.is_broken();
     !core.readable
         && !steady.unread
-        && steady.leaves_at.is_none()
+        && steady.leaves_at == Moment::NEVER
         && is_calm(&core.stream)
         && steady.lease.as_ref().is_none_or(|lease| !lease.side.readable && is_calm(&lease.side.stream))
 }
@@ -229,10 +230,10 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
 struct Kept(bool);
 
 impl Kept {
-    fn begin(pending: &mut Vec<u8>, read: &[u8]) -> Kept {
+    fn begin(pending: &mut Leftover, read: &[u8]) -> Kept {
         let kept = !pending.is_empty();
         if kept {
-            pending.extend_from_slice(read);
+            pending.push(read);
         }
         Kept(kept)
     }
@@ -242,15 +243,15 @@ impl Kept {
     }
 
     /// Keeps what the link did not take; gives the room back as soon as nothing is left.
-    fn end(self, pending: &mut Vec<u8>, read: &[u8], consumed: usize) {
+    fn end(self, pending: &mut Leftover, read: &[u8], consumed: usize) {
         if !self.0 {
             if consumed < read.len() {
-                pending.extend_from_slice(&read[consumed..]);
+                pending.push(&read[consumed..]);
             }
         } else if consumed == pending.len() {
-            *pending = Vec::new();
+            pending.clear();
         } else {
-            pending.drain(..consumed);
+            pending.consume(consumed);
         }
     }
 }
@@ -263,8 +264,8 @@ fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         return Turn::End(None);
     }
     let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
-    if let Some(leaves_at) = steady.leaves_at {
-        let is_over = steady.link.is_answered() || (core.hung_up && leaves_at <= worker.now);
+    if steady.leaves_at != Moment::NEVER {
+        let is_over = steady.link.is_answered() || (core.hung_up && steady.leaves_at <= worker.now);
         return if is_over { Turn::End(None) } else { Turn::Rest };
     }
     if !core.readable && !steady.unread {
@@ -289,9 +290,9 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
             Received::End => return Turn::End(None),
             Received::Nothing => core.readable = false,
             Received::Some(count, _) => {
-                core.pending.extend_from_slice(&worker.scratch[..count]);
+                core.pending.push(&worker.scratch[..count]);
                 let progress = steady.link.on_client_alone(&core.pending);
-                core.pending.drain(..progress.consumed);
+                core.pending.consume(progress.consumed);
                 if let Then::Close(refusal) = progress.then {
                     return Turn::End(refusal);
                 }
@@ -358,7 +359,7 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
                 return if steady.link.release_due() { Turn::Moved } else { Turn::Rest };
             }
             Received::End if !steady.link.is_answered() => {
-                steady.leaves_at = Some(worker.now + GOODBYE_GRACE);
+                steady.leaves_at = worker.now + GOODBYE_GRACE;
                 return Turn::Moved;
             }
             Received::End | Received::Broken => return Turn::End(None),
@@ -394,7 +395,7 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         }
         Then::Close(None) if !steady.link.is_answered() => {
             // What was asked before the goodbye is done and answered, as PostgreSQL does.
-            steady.leaves_at = Some(worker.now + GOODBYE_GRACE);
+            steady.leaves_at = worker.now + GOODBYE_GRACE;
             Turn::Moved
         }
         Then::Close(refusal) => Turn::End(refusal),
@@ -518,7 +519,7 @@ fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
         let silent = if steady.is_sure { Moment::NEVER } else { steady.waiting_since + SILENT_AFTER };
         steady.waiting_since.deadline(notify).min(query).min(silent)
     };
-    let leaves_at = steady.leaves_at.filter(|_| core.hung_up).unwrap_or(Moment::NEVER);
+    let leaves_at = if core.hung_up { steady.leaves_at } else { Moment::NEVER };
     let deadline = deadline.min(leaves_at);
     if deadline < core.armed {
         core.armed = deadline;
@@ -561,5 +562,5 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
     }
     lease::return_grant(worker, session);
     // What is kept alive by a timer or a waiting thread is only a name.
-    core.pending = Vec::new();
+    core.pending.clear();
 }

@@ -17,6 +17,7 @@ use crate::admin::Admin;
 use crate::enter::Entering;
 use crate::fanout::Notes;
 use crate::home::Home;
+use crate::leftover::Leftover;
 use crate::moored::{Moored, ServerSide};
 use crate::pins::Noted;
 use crate::socket::Stream;
@@ -69,15 +70,15 @@ pub struct Granted {
     pub check: bool,
     /// The client may keep it for its session state.
     pub pinned: bool,
-    /// How long the client waited for it, in microseconds.
-    pub waited_us: u64,
+    /// How long the client waited for it, in microseconds; the most that fits, if it was more than an hour.
+    pub waited_us: u32,
 }
 
 impl Granted {
     /// What the pool has given to a client that waited.
     pub fn after(grant: Grant<Arc<Moored>>, waited: Duration) -> Granted {
         let Grant { server, check, pinned, .. } = grant;
-        Granted { server, check, pinned, waited_us: waited.as_micros() as u64 }
+        Granted { server, check, pinned, waited_us: u32::try_from(waited.as_micros()).unwrap_or(u32::MAX) }
     }
 }
 
@@ -198,8 +199,8 @@ pub struct Steady {
     /// Whole messages of the client are in `pending`: they can be dealt with without a read.
     pub unread: bool,
     /// It has said goodbye, and what it asked before is still being answered; if it has closed its socket too,
-    /// until this moment.
-    pub leaves_at: Option<Moment>,
+    /// until this moment. Never, if it has not.
+    pub leaves_at: Moment,
     /// It has half a message of a server that is gone: any word more would be read as part of it.
     pub is_mid_message: bool,
 }
@@ -212,12 +213,14 @@ impl Steady {
     }
 }
 
-/// Where a session stands.
+/// Where a session stands. A login's things are many and soon gone; those of a client stay for as long as it does,
+/// and lie in the session itself, so that its end leaves no hole that nothing fits into.
+#[allow(clippy::large_enum_variant, reason = "see above; it is below the limit or not by a field")]
 pub enum Phase {
     /// Not let in yet.
     Entering(Box<Entering>),
     /// A client of a pool.
-    Steady(Box<Steady>),
+    Steady(Steady),
     /// A user of the console.
     Admin(Box<Admin>),
     /// At its end.
@@ -229,7 +232,7 @@ pub struct Core {
     /// The client's socket.
     pub stream: Stream,
     /// What was read from it and is not dealt with.
-    pub pending: Vec<u8>,
+    pub pending: Leftover,
     /// There may be something to read.
     pub readable: bool,
     /// The client has closed its side.
@@ -313,5 +316,32 @@ impl Core {
         if bits & news::CLIENT_HUNG_UP != 0 {
             self.hung_up = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enter::Entering;
+
+    /// What an idle client without TLS costs in user space is to stay below 512 bytes. With its share of tables:
+    ///
+    /// | bytes | what |
+    /// |---|---|
+    /// | 432 | the session (at most 408), its counts of references (16), the allocator's 8, rounded up to 16 |
+    /// | 56 | its record at the hub |
+    /// | 16 | the two tables that find that, at a middle fill |
+    /// | 24 | its place in its worker's table |
+    /// | 16 | its login's timer, until it fires |
+    #[test]
+    fn an_idle_client_is_one_small_record() {
+        let session = size_of::<Session>();
+        assert!(session <= 408, "a session of {session} bytes");
+        assert_eq!(size_of::<Granted>(), 16);
+        assert_eq!(size_of::<Stream>(), 32);
+        assert_eq!(size_of::<crate::leftover::Leftover>(), 8);
+        assert_eq!(size_of::<crate::sources::Place>(), 24);
+        // What only a login needs is gone with it.
+        assert!(size_of::<Entering>() > session);
     }
 }

@@ -10,6 +10,8 @@ use std::os::unix::net::UnixStream;
 use link::Side;
 use rustix::net::{RecvFlags, SendFlags};
 
+use crate::leftover::Leftover;
+
 /// Pieces written by one system call.
 const SLICES_MAX: usize = 16;
 
@@ -104,51 +106,19 @@ pub enum Received {
     Broken,
 }
 
-/// What the kernel did not take yet. Most streams never have any, and their record must be small.
-#[derive(Default)]
-#[expect(clippy::box_collection, reason = "see above")]
-struct Backlog(Option<Box<Vec<u8>>>);
-
-impl Backlog {
-    fn bytes(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |bytes| bytes)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.0.get_or_insert_default().extend_from_slice(bytes);
-        }
-    }
-
-    /// The first bytes are gone; with the last of them goes the room.
-    fn consume(&mut self, count: usize) {
-        match &mut self.0 {
-            Some(bytes) if count < bytes.len() => drop(bytes.drain(..count)),
-            _ => self.0 = None,
-        }
-    }
-
-    fn clear(&mut self) {
-        self.0 = None;
-    }
-}
-
 /// A socket with its TLS session and its backlog.
 pub struct Stream {
     socket: Socket,
     tls: Option<Box<rustls::Connection>>,
-    backlog: Backlog,
+    /// What the kernel did not take yet.
+    backlog: Leftover,
     broken: bool,
 }
 
 impl Stream {
     /// A stream without TLS.
     pub fn plain(socket: Socket) -> Stream {
-        Stream { socket, tls: None, backlog: Backlog::default(), broken: false }
+        Stream { socket, tls: None, backlog: Leftover::new(), broken: false }
     }
 
     /// A stream whose TLS session stands or is to be shaken hands on.
@@ -316,7 +286,7 @@ impl Stream {
             };
         }
         let mut taken = 0;
-        let waiting = self.backlog.bytes();
+        let waiting = &*self.backlog;
         while taken < waiting.len() {
             match self.socket.write(&waiting[taken..]) {
                 Ok(count) => taken += count,

@@ -23,7 +23,8 @@ pub enum Source {
     Server(Arc<Moored>),
 }
 
-struct Place {
+/// A place of a worker's table.
+pub(crate) struct Place {
     generation: u32,
     source: Option<Source>,
 }

@@ -9,11 +9,11 @@ pub fn answer_canceled(worker: &mut Worker, core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
     if let Received::Some(count, more) = core.stream.receive(&mut worker.scratch) {
         core.readable = more;
-        core.pending.extend_from_slice(&worker.scratch[..count]);
+        core.pending.push(&worker.scratch[..count]);
     }
     worker.out.clear();
     let consumed = steady.link.cancel_waiting(&core.pending, &mut worker.out);
-    core.pending.drain(..consumed);
+    core.pending.consume(consumed);
     core.stream.send(&worker.out.to_client, &[]);
     steady.unread = !core.pending.is_empty();
 }

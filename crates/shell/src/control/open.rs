@@ -20,6 +20,7 @@ use crate::cancel::Target;
 use crate::connect::{self, ConnectError, ConnectOrder, Connected, Endpoint};
 use crate::home::Home;
 use crate::journal;
+use crate::leftover::Leftover;
 use crate::moored::{Conn, Moored, ServerFacts, ServerSide};
 use crate::session::{Granted, Letter};
 use crate::shared::tcp_options;
@@ -170,7 +171,7 @@ impl Control {
         let socket = socket(connected.socket, &connected.remote);
         let fd = socket.fd();
         let stream = Stream::with_tls(socket, tls);
-        let side = Box::new(ServerSide { stream, pending: Vec::new(), readable: false });
+        let side = Box::new(ServerSide { stream, pending: Leftover::new(), readable: false });
         let moored = Arc::new(Moored {
             id,
             home: Arc::clone(home),

@@ -1,0 +1,67 @@
+//! Bytes that nobody has taken yet: read and not whole, or written and not accepted by the kernel.
+//!
+//! Most streams never have any, and a record of one must be small: without bytes it is one empty pointer, and
+//! with the last of them goes the room.
+
+use std::ops::Deref;
+
+/// What is left over.
+#[derive(Default)]
+#[expect(clippy::box_collection, reason = "see above")]
+pub struct Leftover(Option<Box<Vec<u8>>>);
+
+impl Deref for Leftover {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |bytes| bytes)
+    }
+}
+
+impl Leftover {
+    /// Nothing.
+    pub fn new() -> Leftover {
+        Leftover(None)
+    }
+
+    /// More, behind the rest.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.0.get_or_insert_default().extend_from_slice(bytes);
+        }
+    }
+
+    /// The first bytes are taken.
+    pub fn consume(&mut self, count: usize) {
+        match &mut self.0 {
+            Some(bytes) if count < bytes.len() => drop(bytes.drain(..count)),
+            _ => self.0 = None,
+        }
+    }
+
+    /// All are taken.
+    pub fn clear(&mut self) {
+        self.0 = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_leaves_the_rest_in_order() {
+        let mut left = Leftover::new();
+        left.push(b"");
+        assert!(left.is_empty() && left.0.is_none());
+        left.push(b"one ");
+        left.push(b"two");
+        left.consume(0);
+        assert_eq!(*left, *b"one two");
+        left.consume(4);
+        assert_eq!(*left, *b"two");
+        left.consume(3);
+        assert!(left.is_empty() && left.0.is_none());
+    }
+}
