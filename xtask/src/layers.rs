@@ -40,7 +40,7 @@ const LAYERS: [Layer; 20] = [
     layer(1, "console", &["model", "stats", "wire"], &[]),
     // 2: compositions
     layer(2, "link", &["model", "wire", "sql", "client", "server"], &["rustc-hash"]),
-    layer(2, "hub", &["model", "stats", "settings", "auth", "pool", "console"], &["rustc-hash"]),
+    layer(2, "hub", &["model", "stats", "settings", "auth", "pool", "console"], &["rustc-hash", "hashbrown"]),
     // 3: input and output, threads and locks
     layer(3, "baton", &[], &["loom", "parking_lot"]),
     layer(3, "shell", SHELL_OURS, SHELL_OUTSIDE),
