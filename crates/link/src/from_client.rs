@@ -78,9 +78,6 @@ pub(crate) struct Pair<'a> {
 impl Link {
     /// Bytes from the client, behind what an earlier call left. Only when `wants_client_bytes`.
     pub fn on_client(&mut self, now: Moment, input: &[u8], out: &mut Out) -> Progress {
-        if self.state.is_some() {
-            self.correct_now(out);
-        }
         let put_off = if self.carry_due { self.carry_now(input, out) } else { None };
         let Some(server) = self.server.as_deref_mut() else {
             return Progress { consumed: 0, then: Then::Wait };

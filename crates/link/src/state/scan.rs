@@ -157,6 +157,9 @@ impl Reading<'_> {
         if is_local == Some(true) {
             return;
         }
+        if set.name == Argument::Listed {
+            return push(Deed::Doubt(Kinds::SETTINGS));
+        }
         let Some(name) = self.text(set.name) else { return push(Deed::Pin(Reason::UnreadSetting)) };
         let name = canonical(&name.to_ascii_lowercase());
         if is_of_transaction(&name) {
@@ -180,7 +183,7 @@ impl Reading<'_> {
         match argument {
             Argument::Literal(literal) => literal.plain.map(Box::from),
             Argument::Parameter(number) => super::bind::text(self.values, number).map(Box::from),
-            Argument::Boolean(_) | Argument::Unread => None,
+            Argument::Boolean(_) | Argument::Listed | Argument::Unread => None,
         }
     }
 

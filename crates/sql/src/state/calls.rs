@@ -44,7 +44,7 @@ pub(super) fn each<'a>(statement: &Statement<'a>, verb: Verb, visit: &mut impl F
         {
             // Asked once for all calls of a statement.
             let mut is_alone = || *is_alone.get_or_insert_with(|| stands_alone(statement));
-            visit(call(here, kind, part, || depth == 0 && is_alone()));
+            visit(call(here, kind, part, || depth == 0 && is_alone(), || reads_settings_alone(statement)));
         }
         before.take(token);
     }
@@ -91,12 +91,13 @@ fn call<'a>(
     kind: FunctionKind,
     name: Part<'a>,
     is_certain: impl FnOnce() -> bool,
+    is_listed: impl FnOnce() -> bool,
 ) -> Effect<'a> {
     match kind {
         FunctionKind::SetConfig => {
             let mut cursor = here;
             cursor.advance();
-            Effect::SetConfig(set_config(&mut cursor, is_certain()))
+            Effect::SetConfig(set_config(&mut cursor, is_certain(), is_listed))
         }
         FunctionKind::RunsText => Effect::Opaque(Opaque::RunsText),
         FunctionKind::Notify => Effect::Notify,
@@ -134,11 +135,19 @@ fn into<'a>(mut cursor: Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) {
 }
 
 /// At the parenthesis of a call of set_config.
-fn set_config<'a>(cursor: &mut Cursor<'a>, is_certain: bool) -> SetConfig<'a> {
+fn set_config<'a>(
+    cursor: &mut Cursor<'a>,
+    is_certain: bool,
+    is_listed: impl FnOnce() -> bool,
+) -> SetConfig<'a> {
     let mut list = [Argument::Unread; 3];
     cursor.advance();
+    let listed = (cursor.is("name") && is_listed()).then_some(Argument::Listed);
+    if listed.is_some() {
+        cursor.advance();
+    }
     for (at, slot) in list.iter_mut().enumerate() {
-        let read = argument(cursor);
+        let read = listed.filter(|_| at == 0).or_else(|| argument(cursor));
         let is_end = cursor.is_symbol(if at < 2 { b',' } else { b')' });
         let Some(read) = read.filter(|_| is_end) else { break };
         *slot = read;
@@ -174,6 +183,26 @@ fn argument<'a>(cursor: &mut Cursor<'a>) -> Option<Argument<'a>> {
         is_kept.then_some(())?;
     }
     Some(argument)
+}
+
+/// Whether pg_settings is the only table that a statement reads: `name` is a setting that a view shows.
+fn reads_settings_alone(statement: &Statement<'_>) -> bool {
+    let mut cursor = Cursor::new(statement);
+    let mut froms = 0;
+    let mut is_alone = cursor.is("select");
+    while cursor.token.is_some() {
+        if cursor.eat("from") {
+            froms += 1;
+            let of_catalog = cursor;
+            if cursor.eat("pg_catalog") && !cursor.eat_symbol(b'.') {
+                cursor = of_catalog;
+            }
+            is_alone &= cursor.eat("pg_settings") && (cursor.is("where") || cursor.token.is_none());
+        } else {
+            cursor.advance();
+        }
+    }
+    froms == 1 && is_alone
 }
 
 /// Whether a statement is SELECT and a list of calls, constants and aliases: each call runs exactly once.

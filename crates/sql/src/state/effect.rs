@@ -120,6 +120,8 @@ pub struct SetConfig<'a> {
 /// An argument of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument<'a> {
+    /// The column `name` of pg_settings, the statement's only table.
+    Listed,
     /// A constant.
     Literal(Literal<'a>),
     /// TRUE or FALSE.
@@ -358,6 +360,8 @@ impl SetConfig<'_> {
         let is_known = |argument| !matches!(argument, Argument::Unread);
         match (self.name, self.value) {
             _ if self.is_local == Argument::Boolean(true) => Class::None,
+            // A view shows what became of it.
+            (Argument::Listed, _) => Class::Carried,
             (Argument::Literal(name), _) if is_plain(name, "seed") => Class::Pins(Reason::Seed),
             (Argument::Literal(name), Argument::Literal(value))
                 if is_plain(name, "search_path") && has_temp(value.text) =>

@@ -61,6 +61,7 @@ fn argument(argument: &Argument<'_>) -> String {
         Argument::Literal(literal) => String::from_utf8_lossy(literal.text).into_owned(),
         Argument::Boolean(value) => value.to_string(),
         Argument::Parameter(number) => format!("${number}"),
+        Argument::Listed => "listed".to_owned(),
         Argument::Unread => "?".to_owned(),
     }
 }
@@ -371,6 +372,21 @@ fn each_effect_has_its_class() {
     check_class("select set_config('search_path', 'pg_temp', false)", Class::Pins(Reason::TempSearchPath));
     check_class("select set_config('a', $1, false)", Class::Carried);
     check_class("select set_config('a', b, false) from t", Class::Pins(Reason::UnreadSetting));
+    // As pg_dump begins.
+    let dumps = "SELECT set_config(name, 'view, foreign-table', false) FROM pg_settings WHERE name = 'x'";
+    check_class(dumps, Class::Carried);
+    check_class("select set_config(name, 'a', false) from pg_catalog.pg_settings", Class::Carried);
+    for not_alone in [
+        "select set_config(name, 'a', false) from pg_settings, t",
+        "select set_config(name, 'a', false) from pg_settings s join t using (a)",
+        "select set_config(name, 'a', false) from (select 'a.b' as name from pg_settings) x",
+        "select set_config(name, 'a', false) from other.pg_settings",
+        "select set_config(name || 'x', 'a', false) from pg_settings",
+        "select set_config(name, 'a', false) from t",
+        "with pg_settings as (select 'a.b' as name) select set_config(name, 'a', false) from pg_settings",
+    ] {
+        check_class(not_alone, Class::Pins(Reason::UnreadSetting));
+    }
     check_class("select set_config('a', b, true) from t", Class::Pins(Reason::UnreadSetting));
     check_class("select set_config('a', 'b', true) from t", Class::None);
     check_class("set seed = 0.5", Class::Pins(Reason::Seed));

@@ -195,6 +195,12 @@ pub const KINDS: &[Kind] = &[
         WORK_MEM,
         "reset all",
     ),
+    Kind::carried(
+        "set_config as pg_dump has it",
+        "select set_config(name, '5MB', false) from pg_settings where name = 'work_mem'",
+        WORK_MEM,
+        "reset work_mem",
+    ),
     Kind::pins(
         "set_config with rows",
         "select set_config(name, '5MB', false) from (values ('work_mem'), ('temp_buffers')) v (name)",
