@@ -126,10 +126,16 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::carried("cursor", "declare c cursor for select 1\nfetch c", CURSOR, ""),
     Kind::carried("cursor WITHOUT HOLD", "declare c no scroll cursor without hold for select 1", CURSOR, ""),
-    // Channels.
-    Kind::pins("LISTEN", "listen matrix", CHANNELS, "unlisten matrix"),
-    Kind::pins("LISTEN to several", "listen a\nlisten \"B\"\nlisten a\nunlisten a", CHANNELS, "unlisten *"),
-    Kind::pins("UNLISTEN", "listen a\nunlisten *", CHANNELS, "unlisten *"),
+    // Channels: another connection hears for the client, so that they are heard and not listed.
+    Kind::carried("LISTEN", "listen matrix", HEARD, "unlisten matrix").private(),
+    Kind::carried(
+        "LISTEN to several",
+        "listen a\nlisten \"B\"\nlisten matrix\nunlisten a",
+        "notify a, 'a'\nnotify \"B\", 'b'\nnotify matrix, 'm'",
+        "unlisten *",
+    )
+    .private(),
+    Kind::carried("UNLISTEN", "listen matrix\nlisten a\nunlisten *", HEARD, "unlisten *").private(),
     // Libraries and the seed.
     Kind::pins("LOAD", "load 'auto_explain'", "show auto_explain.log_min_duration", ""),
     Kind::pins(
@@ -173,4 +179,4 @@ const DROP: &str = "drop table t";
 const LOCKS: &str = "select mode, classid, objid, objsubid from pg_locks \
      where locktype = 'advisory' and pid = pg_backend_pid() order by 1, 2, 3, 4";
 const CURSOR: &str = "select name, is_holdable from pg_cursors where is_holdable order by 1\nfetch 2 from c";
-const CHANNELS: &str = "select c from pg_listening_channels() c order by 1";
+const HEARD: &str = "notify matrix, 'heard'";
