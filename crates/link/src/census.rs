@@ -112,6 +112,11 @@ impl Census {
         }
     }
 
+    /// Whether the server is only told to listen no more.
+    pub(crate) fn asks_nothing(&self) -> bool {
+        self.kinds.is_empty() && self.unknown.is_empty()
+    }
+
     pub(crate) fn fail(&mut self) {
         self.failed = true;
     }

@@ -7,14 +7,21 @@
 
 use std::sync::Arc;
 
+use client::Client;
 use model::StateMode;
+use server::Server;
 use sql::name::Name;
-use sql::state::{Effect, Effects};
+use sql::state::{Effect, Effects, FunctionKind};
+use wire::client::{Parse, tag};
 use wire::server::TransactionStatus;
+use wire::{Header, encode};
 
-use crate::from_client::Pair;
+use crate::from_client::{Message, Pair, is_sendable};
 use crate::link::Link;
+use crate::out::Out;
 use crate::policy::Policy;
+use crate::state::State;
+use crate::state::scan::scan;
 
 /// The name of a channel, as PostgreSQL knows it.
 pub type Channel = Arc<[u8]>;
@@ -29,6 +36,8 @@ pub(crate) struct Channels {
     wish: Wish,
     /// More is heard than was settled.
     is_ahead: bool,
+    /// The client asks its session what it listens on.
+    shows: bool,
     /// Nobody waits any more for what was asked for.
     is_orphan: bool,
 }
@@ -148,6 +157,28 @@ impl Pair<'_> {
         self.channels.get_or_insert_default().want(&wanted)
     }
 
+    /// A statement that asks on which channels its session listens: from now on the client's servers do.
+    pub(crate) fn show(&mut self, effects: &Effects<'_>) {
+        let Some(channels) = self.channels else { return };
+        effects.each(|_, effect| {
+            channels.shows |= matches!(effect, Effect::Call { kind: FunctionKind::ListenRead, .. });
+        });
+        if channels.shows {
+            listen_here(self.client, self.server, self.state, self.out);
+        }
+    }
+
+    /// As `show`, for a statement that is only prepared yet: in its batch it would be too late.
+    #[cold]
+    pub(crate) fn show_parsed(&mut self, message: Message<'_>) {
+        if self.policy.fans_out()
+            && let Ok(parse) = Parse::read(message.body)
+        {
+            let policy = self.policy;
+            self.show(&scan(parse.query(), self.client.dialect, policy));
+        }
+    }
+
     /// A statement is sent: so is the one that waited.
     pub(crate) fn heard(&mut self) {
         if let Some(channels) = self.channels {
@@ -163,7 +194,60 @@ impl Pair<'_> {
     }
 }
 
+/// Makes a server listen as its client does, in a message of our own, where none of the client's is under way. What it
+/// then notifies is dropped, and when its transaction is over it is told to listen no more.
+fn listen_here(client: &Client, server: &mut Server, state: &mut Option<Box<State>>, out: &mut Out) {
+    let Some(own) = &client.channels else { return };
+    let is_between = server.status == TransactionStatus::Idle
+        && !server.ledger.is_unsynced()
+        && server.sending == 0
+        && server.ledger.iter().all(|entry| entry.swallow);
+    let state = state.get_or_insert_default();
+    let missing: Vec<Channel> =
+        own.iter().filter(|channel| !state.unlisten.contains(channel)).cloned().collect();
+    if !is_between || missing.is_empty() {
+        return;
+    }
+    let mut text = Vec::new();
+    for channel in &missing {
+        text.extend_from_slice(b"LISTEN ");
+        crate::carry::quote(&mut text, channel, b'"');
+        text.push(b';');
+    }
+    server.owe_query();
+    out.to_server.make(|bytes| encode::query(bytes, &text));
+    state.unlisten.extend(missing);
+}
+
 impl Link {
+    /// The client says something, and a server that is to be asked what it listens on must listen.
+    #[cold]
+    pub(crate) fn show_channels(&mut self, input: &[u8], out: &mut Out) {
+        let shows = self.channels.as_ref().is_some_and(|channels| channels.shows);
+        let says = |header: Header| header.tag != tag::TERMINATE && is_sendable(header, input.len());
+        if shows
+            && Header::peek(input).is_some_and(says)
+            && let Some(server) = &mut self.server
+        {
+            listen_here(&self.client, server, &mut self.state, out);
+        }
+    }
+
+    /// Whether the server may be lost without a word to the client: it does something for us alone that would leave
+    /// nothing of the client's there.
+    pub fn loses_nothing(&self) -> bool {
+        let is_ours = self.server.as_ref().is_some_and(|server| {
+            server.status == TransactionStatus::Idle
+                && !server.ledger.is_unsynced()
+                && server.sending == 0
+                && !server.ledger.is_empty()
+                && server.ledger.iter().all(|entry| entry.swallow)
+        });
+        is_ours
+            && self.client.sending == 0
+            && self.state.as_ref().is_none_or(|state| state.is_only_listening())
+    }
+
     /// Channels that a listener must hear before the client's next statement can be sent; answered by
     /// [`Link::channels_heard`]. Each wish is told once.
     pub fn wished_channels(&mut self) -> Option<&[Channel]> {

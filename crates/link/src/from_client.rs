@@ -79,6 +79,9 @@ impl Link {
     /// Bytes from the client, behind what an earlier call left. Only when `wants_client_bytes`.
     pub fn on_client(&mut self, now: Moment, input: &[u8], out: &mut Out) -> Progress {
         let put_off = if self.carry_due { self.carry_now(input, out) } else { None };
+        if self.channels.is_some() {
+            self.show_channels(input, out);
+        }
         let Some(server) = self.server.as_deref_mut() else {
             return Progress { consumed: 0, then: Then::Wait };
         };
@@ -193,7 +196,12 @@ impl Pair<'_> {
         }
         match message.header.tag {
             tag::QUERY => return self.query(message),
-            tag::PARSE => return self.parse(message),
+            tag::PARSE => {
+                if self.channels.is_some() {
+                    self.show_parsed(message);
+                }
+                return self.parse(message);
+            }
             tag::BIND => return self.bind(message),
             tag::DESCRIBE | tag::CLOSE => return self.target(message),
             tag::EXECUTE if self.state.is_some() => return self.execute(message),

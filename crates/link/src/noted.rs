@@ -125,6 +125,7 @@ impl Pair<'_> {
 
     #[cold]
     fn note(&mut self, effects: &Effects<'_>, values: &[u8], is_whole: bool) -> Noted {
+        self.show(effects);
         let is_touched = self.state.as_ref().is_some_and(|state| state.is_touched());
         if effects.is_stateless() && !is_touched && is_whole {
             return Noted::Nothing;
@@ -302,6 +303,7 @@ impl Pair<'_> {
     fn note_portal(&mut self, message: Message<'_>, head: BindHead<'_>, text: Arc<[u8]>) -> Option<Step> {
         let policy = self.policy;
         let effects = scan(&text, self.client.dialect, policy);
+        self.show(&effects);
         let values = &message.body[head.size()..];
         if policy.state == StateMode::Refuse
             && let Some(words) = refusal::words(&self.pending(&effects, values, Hears::Any), &effects)

@@ -67,6 +67,15 @@ impl State {
             && self.held.is_empty()
     }
 
+    /// Whether all there is to be done to the server is that it listens no more.
+    pub(crate) fn is_only_listening(&self) -> bool {
+        self.pending.is_empty()
+            && self.doubts.is_empty()
+            && self.unknown.is_empty()
+            && self.census.as_ref().is_none_or(Census::asks_nothing)
+            && self.held.is_empty()
+    }
+
     /// Whether the ends of transactions and savepoints matter.
     pub(crate) fn is_touched(&self) -> bool {
         !self.levels.is_empty() || self.pending.iter().any(Pending::sets)

@@ -407,8 +407,12 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
     let Phase::Steady(steady) = &mut core.phase else { return false };
     let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
     let refusal = lease::broken_preparation(&steady.link);
+    let loses_nothing = !told && !was_preparing && steady.link.loses_nothing();
     steady.note_mid_message();
     lease::close_server(worker, steady);
+    if loses_nothing {
+        return true;
+    }
     if was_preparing && !told && refusal.is_none() {
         return match lease::checkout_again(worker, session, core) {
             Checkout::Granted => true,

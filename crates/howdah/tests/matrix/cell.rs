@@ -56,7 +56,11 @@ fn is_right_after_loss(cell: Cell, heard: &[String], direct: &Story) -> bool {
     let may_end = cell.ending == Ending::ServerKilledMidway
         || cell.kind.holds == Holds::Pins
         || cell.mode == Mode::Session;
-    let as_before = direct.iter().any(|(chapter, before)| *chapter == LOOKED && before == heard);
+    // Who listens is warned that the connection which did it for him was lost with the others.
+    let unwarned: Vec<&String> =
+        heard.iter().filter(|line| !line.contains("M=notifications may have been lost")).collect();
+    let is_same = |before: &Vec<String>| before.iter().eq(unwarned.iter().copied());
+    let as_before = direct.iter().any(|(chapter, before)| *chapter == LOOKED && is_same(before));
     as_before || may_end && is_ended(heard)
 }
 

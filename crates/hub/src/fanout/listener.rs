@@ -16,7 +16,7 @@ const CHECK_AFTER: Duration = Duration::from_secs(30);
 /// The pause after the first connection that fails; it doubles with each.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 /// The longest pause.
-const RETRY_MOST: Duration = Duration::from_secs(5);
+const RETRY_MOST: Duration = Duration::from_secs(1);
 /// A connection that lived for less than this counts as one that failed.
 const SHORT_LIFE: Duration = Duration::from_secs(5);
 /// So many channels are named in one command.

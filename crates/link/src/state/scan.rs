@@ -205,7 +205,7 @@ impl Reading<'_> {
             FunctionKind::Seed => push(Deed::Pin(Reason::Seed)),
             FunctionKind::Named => push(Deed::Pin(Reason::NamedFunction)),
             FunctionKind::RunsText => push(Deed::Doubt(Kinds::ALL)),
-            FunctionKind::LargeObject | FunctionKind::Notify => {}
+            FunctionKind::LargeObject | FunctionKind::Notify | FunctionKind::ListenRead => {}
         }
     }
 }

@@ -304,3 +304,71 @@ fn a_client_that_goes_leaves_a_server_that_is_cleaned() {
          left close",
     );
 }
+
+#[test]
+fn a_client_that_asks_what_it_listens_on_is_shown_it() {
+    check(&format!(
+        "{LISTENS}
+         free
+         C Q(select pg_listening_channels())
+         > Q(LISTEN \"a\";) Q(select pg_listening_channels())
+         S A(a no) C(LISTEN) Z(I) T D(a) C(SELECT 1) Z(I) A(a no)
+         < T D(a) C(SELECT 1) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         unsettled
+         free
+         C Q(begin)
+         > Q(LISTEN \"a\";) Q(begin)
+         S C(LISTEN) Z(I) C(BEGIN) Z(T)
+         < C(BEGIN) Z(T)
+         C P(,select pg_listening_channels()) B() E() S
+         > P(,select pg_listening_channels()) B E S
+         S 1 2 D(a) C(SELECT 1) Z(T)
+         < 1 2 D(a) C(SELECT 1) Z(T)
+         C Q(commit)
+         > Q(commit)
+         S C(COMMIT) Z(I)
+         < C(COMMIT) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         free"
+    ));
+    check(&format!(
+        "{LISTENS}
+         free
+         C P(,select pg_listening_channels()) B() E() S
+         > Q(LISTEN \"a\";) P(,select pg_listening_channels()) B E S
+         S C(LISTEN) Z(I) 1 2 D(a) C(SELECT 1) Z(I)
+         < 1 2 D(a) C(SELECT 1) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         free"
+    ));
+}
+
+#[test]
+fn a_server_that_only_stops_to_listen_may_be_lost() {
+    check(
+        "C Q(listen a)
+         wishes a
+         heard
+         > Q(listen a)
+         harmful
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         harmless
+         C Q(select 1)
+         > Q(select 1)
+         harmful",
+    );
+    check(
+        "C Q(select pg_advisory_lock(1))
+         > Q(select pg_advisory_lock(1))
+         S T D(1) C(SELECT 1) Z(I)
+         < T D(1) C(SELECT 1) Z(I)
+         > Q(census l)
+         harmful",
+    );
+}

@@ -13,6 +13,7 @@
 //! - `wishes words` channels that somebody else must hear; `heard` they are, `deaf` they are not
 //! - `settled words` the channels to be made known, `unsettled` if there is nothing new
 //! - `notify` the client may be told of a notification, `hush` it may not
+//! - `harmless` the server may be lost without a word; `harmful` it may not
 //! - `gone`, `gone told` the server is at its end; `closed words` the client is
 //! - `left clean`, `left cleaning`, `left close` the client goes away, and what its server needs; after
 //!   `cleaning`, `S` lines speak to nobody, and `clean`, `cleaning` or `close` tells what came of the last
@@ -142,6 +143,9 @@ impl Run<'_> {
                 assert_eq!(channels(self.seat().link.settled_channels()), Some(rest.into()), "{line}");
             }
             "unsettled" => assert_eq!(self.seat().link.settled_channels(), None, "{line}"),
+            "harmless" | "harmful" => {
+                assert_eq!(self.seat().link.loses_nothing(), verb == "harmless", "{line}");
+            }
             "notify" | "hush" => {
                 assert_eq!(self.seat().link.may_be_notified(), verb == "notify", "{line}");
             }

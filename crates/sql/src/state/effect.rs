@@ -400,7 +400,7 @@ impl FunctionKind {
             FunctionKind::Seed => Class::Pins(Reason::Seed),
             FunctionKind::Named => Class::Pins(Reason::NamedFunction),
             FunctionKind::RunsText => Class::Unseen,
-            FunctionKind::LargeObject | FunctionKind::Notify => Class::None,
+            FunctionKind::LargeObject | FunctionKind::Notify | FunctionKind::ListenRead => Class::None,
             FunctionKind::LockRelease
             | FunctionKind::LockReleaseAll
             | FunctionKind::ConnectionClose

@@ -43,6 +43,8 @@ pub enum FunctionKind {
     RunsText,
     /// Like NOTIFY: no state.
     Notify,
+    /// Tells on which channels the session listens: no state, but a question about some.
+    ListenRead,
     /// One that the caller named: state of a kind that is not known here.
     Named,
 }
@@ -72,7 +74,7 @@ const fn between(name: &'static str, kind: FunctionKind, since: u16, until: u16)
 ///
 /// Not here, for they end with the transaction: `pg_advisory_xact_lock` and its kin, `pg_export_snapshot`,
 /// `pg_replication_origin_xact_setup`.
-pub const FUNCTIONS: [Function; 50] = [
+pub const FUNCTIONS: [Function; 51] = [
     always("set_config", Kind::SetConfig),
     // pg_trgm
     always("set_limit", Kind::HiddenSet),
@@ -126,6 +128,7 @@ pub const FUNCTIONS: [Function; 50] = [
     always("connectby", Kind::RunsText),
     always("xpath_table", Kind::RunsText),
     always("pg_notify", Kind::Notify),
+    always("pg_listening_channels", Kind::ListenRead),
 ];
 
 /// Words that are no functions, at which a statement must be looked at closely.
