@@ -67,7 +67,9 @@ pub struct Client {
     /// Its settings are not what they were when it last gave a server back.
     pub has_new_set: bool,
     /// Names of the settings that it logged in with and that servers do not have by themselves.
-    pub own: Option<Arc<[Arc<[u8]>]>>,
+    pub own: Box<[Arc<[u8]>]>,
+    /// Whether that is known.
+    pub knows_own: bool,
     /// A server has taken its settings as they are, or each of them.
     pub is_proven: bool,
     /// The channels it listens on where somebody else listens for it; of a transaction under way, as that has them.
@@ -94,7 +96,8 @@ impl Client {
             login: Arc::clone(&parameters),
             dialect: Dialect::of(&parameters),
             has_new_set: false,
-            own: None,
+            own: Box::default(),
+            knows_own: false,
             is_proven: false,
             parameters,
             channels: None,
@@ -206,6 +209,11 @@ impl Client {
             Arc::make_mut(own).retain(|own| **own != *channel);
             self.channels.take_if(|own| own.is_empty());
         }
+    }
+
+    /// Whether it logged in with a setting that servers do not have by themselves.
+    pub fn has_own(&self, name: &[u8]) -> bool {
+        self.own.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// What its settings make of a statement's text: where names are looked up, and as whom. Empty if that is as

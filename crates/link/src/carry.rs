@@ -17,6 +17,16 @@ use crate::state::levels::is_identity;
 pub(crate) struct PutOff(Arc<Parameters>);
 
 impl Link {
+    /// What the client logged in with is held against what servers have by themselves: once.
+    #[cold]
+    pub(crate) fn learn_own(&mut self, server: &Server) {
+        self.client.knows_own = true;
+        if *self.client.login != *server.login {
+            let own = model::parameters::difference(&self.client.login, &server.login);
+            self.client.own = own.set.iter().map(|parameter| Arc::clone(&parameter.name)).collect();
+        }
+    }
+
     /// Whether what is to be set may be sent together with the client's own bytes: a server has taken all of it before,
     /// so that it will not fail and leave the client's statement without. Who the session is must be certain.
     pub(crate) fn may_go_together(&self, server: &Server) -> bool {
@@ -62,11 +72,6 @@ impl Link {
         if difference.is_empty() {
             return false;
         }
-        if self.client.own.is_none() {
-            let login = &self.client.login;
-            let own = difference.set.iter().filter(|parameter| login.entry(&parameter.name).is_some());
-            self.client.own = Some(own.map(|parameter| Arc::clone(&parameter.name)).collect());
-        }
         let text = carry_query(&difference, &self.client.parameters, &server.parameters);
         let mut parameters = (*server.parameters).clone();
         difference.set.iter().for_each(|parameter| parameters.put(parameter));
@@ -100,10 +105,10 @@ impl Link {
     }
 }
 
-/// Behind a RESET and within its batch: sets these again to what the client logged in with.
-pub(crate) fn restoring_query(names: &[Arc<[u8]>], login: &Parameters) -> Vec<u8> {
+/// Behind a RESET and within its batch: sets these to what the client is to have.
+pub(crate) fn restoring_query(names: &[Arc<[u8]>], wanted: &Parameters) -> Vec<u8> {
     let mut text = b"SELECT ".to_vec();
-    for parameter in names.iter().filter_map(|name| login.entry(name)) {
+    for parameter in names.iter().filter_map(|name| wanted.entry(name)).filter(|p| !p.written) {
         if text.last() == Some(&b')') {
             text.push(b',');
         }

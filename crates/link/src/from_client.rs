@@ -78,6 +78,9 @@ pub(crate) struct Pair<'a> {
 impl Link {
     /// Bytes from the client, behind what an earlier call left. Only when `wants_client_bytes`.
     pub fn on_client(&mut self, now: Moment, input: &[u8], out: &mut Out) -> Progress {
+        if self.state.is_some() {
+            self.correct_now(out);
+        }
         let put_off = if self.carry_due { self.carry_now(input, out) } else { None };
         if self.channels.is_some() {
             self.show_channels(input, out);

@@ -15,7 +15,7 @@ use crate::link::Link;
 use crate::out::{Out, Tally};
 use crate::progress::{Progress, Then};
 use crate::stale;
-use crate::state::{State, Told};
+use crate::state::State;
 
 /// Bodies that must be read are not waited for beyond this size, in bytes. Of a longer error that much is
 /// read: its severity and code come first.
@@ -153,8 +153,6 @@ pub(crate) struct Ear<'a> {
     pub(crate) became_ready: bool,
     /// One that answers the client.
     heard_ready: bool,
-    /// What the client is told behind the message that is being dealt with.
-    pub(crate) behind: Option<Box<Told>>,
     /// After that nothing was owed but Syncs that a COPY may have eaten, and no error followed.
     left_doubts: bool,
 }
@@ -174,7 +172,6 @@ impl<'a> Ear<'a> {
             told: false,
             became_ready: false,
             heard_ready: false,
-            behind: None,
             left_doubts: false,
         }
     }
@@ -211,9 +208,6 @@ impl<'a> Ear<'a> {
             }
             self.server.receiving = total - end as u64;
             at += end;
-            if let Some(told) = self.behind.take() {
-                told.write(self.out);
-            }
             if self.server.broken.is_some() {
                 return (at, false);
             }

@@ -119,6 +119,9 @@ impl Link {
             server.owe_query();
             out.to_server.make(|bytes| wire::encode::query(bytes, text));
         }
+        if !self.client.knows_own {
+            self.learn_own(&server);
+        }
         self.carrying = !self.policy.dedicated
             && !Arc::ptr_eq(&self.client.parameters, &server.parameters)
             && *self.client.parameters != *server.parameters;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{Moment, PoolMode, Refusal, StateMode, Statement};
+use model::{Moment, Parameters, PoolMode, Refusal, StateMode, Statement};
 use server::{Entry, Instead, Owed};
 use sql::state::{Effect, Effects, FunctionKind};
 use wire::client::{BindHead, Parse, tag};
@@ -51,7 +51,7 @@ impl Pair<'_> {
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.policy.scans()
-            || (self.client.own.is_some() && !self.policy.dedicated && self.keeps_its_server())
+            || (!self.client.own.is_empty() && !self.policy.dedicated && self.keeps_its_server())
     }
 
     fn keeps_its_server(&self) -> bool {
@@ -62,25 +62,36 @@ impl Pair<'_> {
     /// the server's answer comes first.
     #[cold]
     pub(crate) fn waits_for_reset(&mut self, tag_byte: u8) -> bool {
-        let runs =
-            matches!(tag_byte, tag::QUERY | tag::PARSE | tag::BIND | tag::EXECUTE | tag::FUNCTION_CALL);
-        let (Some(own), Some(state), true) = (&self.client.own, &mut *self.state, runs) else { return false };
-        let is_reset = |pending: &&mut Pending| !pending.is_followed && pending.resets(own);
-        let Some(pending) = state.pending.iter_mut().find(is_reset) else { return false };
-        if self.server.ledger.is_skipping() {
+        let runs = !matches!(tag_byte, tag::SYNC | tag::FLUSH | tag::TERMINATE)
+            && !matches!(tag_byte, tag::COPY_DATA | tag::COPY_DONE | tag::COPY_FAIL);
+        let (Some(state), true) = (&mut *self.state, runs) else { return false };
+        let ledger = &self.server.ledger;
+        if ledger.is_skipping() {
             return false;
         }
-        if !self.server.ledger.is_unsynced() {
-            return true;
+        match state.pending.iter_mut().find(|pending| pending.awaits) {
+            Some(_) if !ledger.is_unsynced() => return true,
+            Some(pending) => {
+                (pending.awaits, pending.is_followed) = (false, true);
+                let login = Arc::clone(&self.client.login);
+                self.restore_within_batch(&login);
+            }
+            // It was answered meanwhile.
+            None if !state.differs || ledger.is_empty() && !ledger.is_unsynced() => return false,
+            None if !ledger.is_unsynced() => return true,
+            None => {
+                state.differs = false;
+                let wanted = Arc::clone(&self.client.parameters);
+                self.restore_within_batch(&wanted);
+            }
         }
-        pending.is_followed = true;
-        let own = Arc::clone(own);
-        self.restore_within_batch(&own);
         false
     }
 
-    fn restore_within_batch(&mut self, own: &[Arc<[u8]>]) {
-        let text = crate::carry::restoring_query(own, &self.client.login);
+    /// Sets what is the client's own as it is in `wanted`.
+    fn restore_within_batch(&mut self, wanted: &Parameters) {
+        let own = &self.client.own;
+        let text = crate::carry::restoring_query(own, wanted);
         let rest = [&text[..], &[0, 0, 0]].concat();
         self.out.to_server.make(|bytes| {
             encode::parse(bytes, RESTORES, &rest);
@@ -93,7 +104,7 @@ impl Pair<'_> {
             encode::target(bytes, tag::CLOSE, b'S', RESTORES);
         });
         let mut pending = Pending::default();
-        for parameter in own.iter().filter_map(|name| self.client.login.entry(name)) {
+        for parameter in own.iter().filter_map(|name| wanted.entry(name)).filter(|p| !p.written) {
             let (name, value) = (parameter.name.to_ascii_lowercase().into(), (&*parameter.value).into());
             pending.push(0, Deed::Set { name, value, written: parameter.written });
         }
@@ -152,6 +163,7 @@ impl Pair<'_> {
         if pending.is_empty() {
             return Noted::Nothing;
         }
+        pending.awaits = pending.resets(&self.client.own);
         self.state.get_or_insert_default().pending.push_back(pending);
         Noted::Deeds
     }
@@ -400,15 +412,23 @@ impl Link {
 
     /// After a RESET the server has its own settings, where the client is to have those it logged in with.
     fn correct(&mut self, out: &mut Out) {
-        let (Some(state), Some(server)) = (&mut self.state, &self.server) else { return };
-        if !state.differs || !server.is_quiet() || self.client.sending > 0 {
-            return;
-        }
+        let (Some(state), Some(server)) = (&self.state, &self.server) else { return };
         // To be released it needs no correction: who gets it next sets what it needs.
         let is_kept = server.status == TransactionStatus::InTransaction
             || !state.is_free()
             || self.policy.mode == PoolMode::Session;
-        if !is_kept || server.status == TransactionStatus::Failed {
+        if is_kept {
+            self.correct_now(out);
+        }
+    }
+
+    /// The client has more to say, or will have, on this server.
+    pub(crate) fn correct_now(&mut self, out: &mut Out) {
+        let (Some(state), Some(server)) = (&mut self.state, &self.server) else { return };
+        if !state.differs || !server.is_quiet() || self.client.sending > 0 {
+            return;
+        }
+        if server.status == TransactionStatus::Failed {
             return;
         }
         state.differs = false;
@@ -425,10 +445,7 @@ impl Ear<'_> {
     pub(crate) fn took_hold(&mut self, tag: &[u8]) {
         let Some(client) = self.client.as_deref_mut() else { return };
         let Some(Some(state)) = &mut self.state else { return };
-        let told = state.complete(tag, client, self.server);
-        if !told.parameters.is_empty() {
-            self.behind = Some(Box::new(told));
-        }
+        state.complete(tag, client, self.server);
     }
 
     /// An entry with a mark is through.
@@ -456,7 +473,7 @@ impl Ear<'_> {
             state.finish_front();
         }
         if let Some(client) = self.client.as_deref_mut().filter(|_| !front.swallow) {
-            state.ready(self.server.status == TransactionStatus::Idle, client, self.server);
+            state.ready(self.server.status, client, self.server).write(self.out);
         }
     }
 

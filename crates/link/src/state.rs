@@ -17,8 +17,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use client::Client;
-use server::{Left, Server};
+use server::{Left, Owed, Server};
 use sql::state::{Discard, Reason};
+use wire::server::TransactionStatus;
 
 use crate::census::Census;
 use crate::channels::Channel;
@@ -49,8 +50,11 @@ pub(crate) struct State {
     pub(crate) failures: u8,
     /// The question under way.
     pub(crate) census: Option<Census>,
-    /// Reported settings that the client has back as it logged in with them, and the server has not.
-    restoring: Vec<Box<[u8]>>,
+    /// Reported settings that the client is to have back as it logged in with them, once the server is ready; at
+    /// how many levels each was reset.
+    restoring: Vec<(Box<[u8]>, usize)>,
+    /// Every setting was reset in the transaction under way.
+    has_reset_all: bool,
     /// The server's settings are not the client's any more.
     pub(crate) differs: bool,
     pub(crate) held: Held,
@@ -103,15 +107,15 @@ impl State {
     }
 
     /// A statement of the entry at the front is complete.
-    pub(crate) fn complete(&mut self, tag: &[u8], client: &mut Client, server: &mut Server) -> Told {
-        let mut told = Told::default();
-        let Some(pending) = self.pending.front_mut() else { return told };
+    pub(crate) fn complete(&mut self, tag: &[u8], client: &mut Client, server: &mut Server) {
+        let Some(pending) = self.pending.front_mut() else { return };
         let verb = pending.verb.clone();
         let deeds = pending.complete();
+        let is_followed = pending.is_followed;
         for deed in deeds {
-            self.take_hold(deed, tag, &verb, client, server, &mut told);
+            self.take_hold(deed, tag, &verb, client, server);
         }
-        told
+        self.differs &= !is_followed;
     }
 
     /// The server has reported an error. What does not go back with a transaction may have been done all the same.
@@ -143,27 +147,62 @@ impl State {
     }
 
     /// The server is ready.
-    pub(crate) fn ready(&mut self, is_idle: bool, client: &mut Client, server: &mut Server) {
+    pub(crate) fn ready(
+        &mut self,
+        status: TransactionStatus,
+        client: &mut Client,
+        server: &mut Server,
+    ) -> Told {
         let failed = std::mem::take(&mut self.failed);
-        self.restoring.clear();
-        if !is_idle {
-            return;
+        let is_idle = status == TransactionStatus::Idle;
+        if is_idle && failed {
+            self.undo(client, server);
         }
-        // Portals of a batch behind this one may be bound already.
+        let told = match status {
+            TransactionStatus::Failed => Told::default(),
+            _ => self.restore_reported(client),
+        };
+        if !is_idle {
+            return told;
+        }
         if server.is_quiet() {
+            // Else a portal that was bound since may be meant.
             self.portals.clear();
         }
-        if failed {
-            self.levels.undo_all(client, server);
-        }
         self.levels.clear();
+        if std::mem::take(&mut self.has_reset_all) {
+            self.held.take_all(&[Reason::Setting, Reason::UnreadSetting]);
+        }
         let path = client.parameters.value(b"search_path").unwrap_or_default();
         self.held.note_temp_path(sql::state::names_temp_schema(path));
+        told
+    }
+
+    /// What was reset and the server reports: the client has it as it logged in with it from now on.
+    fn restore_reported(&mut self, client: &mut Client) -> Told {
+        let mut told = Told::default();
+        for (name, _) in self.restoring.drain(..) {
+            let Some(wanted) = client.login.entry(&name).cloned() else { continue };
+            if client.parameters.value(&name) != Some(&wanted.value) {
+                client.set_parameter(&wanted.name, &wanted.value);
+                told.parameters.push((wanted.name, wanted.value));
+            }
+        }
+        told
+    }
+
+    /// The transaction is rolled back.
+    fn undo(&mut self, client: &mut Client, server: &mut Server) {
+        self.levels.undo_all(client, server);
+        self.restoring.clear();
+        self.has_reset_all = false;
+        let is_other = |name: &Arc<[u8]>| client.parameters.value(name) != server.parameters.value(name);
+        self.differs |= client.own.iter().any(is_other);
     }
 
     /// Whether the server reports its own value of a setting that the client has back as it logged in with it.
     pub(crate) fn is_restoring(&self, name: &[u8]) -> bool {
-        self.restoring.iter().any(|other| other.eq_ignore_ascii_case(name))
+        !self.failed && self.restoring.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
     }
 
     fn doubt(&mut self, kinds: Kinds, verb: &str) {
@@ -171,18 +210,10 @@ impl State {
         self.held.suspect(verb);
     }
 
-    fn take_hold(
-        &mut self,
-        deed: Deed,
-        tag: &[u8],
-        verb: &str,
-        client: &mut Client,
-        server: &mut Server,
-        told: &mut Told,
-    ) {
+    fn take_hold(&mut self, deed: Deed, tag: &[u8], verb: &str, client: &mut Client, server: &mut Server) {
         match deed {
             Deed::Set { name, value, written } => {
-                self.restoring.retain(|other| !other.eq_ignore_ascii_case(&name));
+                self.restoring.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
                 self.levels.touch(client, server);
                 levels::set(&name, &value, written, client, server);
             }
@@ -195,10 +226,10 @@ impl State {
             }
             Deed::Reset(name) => {
                 self.levels.touch(client, server);
-                self.reset(&name, client, server, told);
+                self.reset(&name, client, server);
             }
-            Deed::ResetAll => self.reset_all(client, server, told),
-            Deed::Discard(what) => self.discard(what, client, server, told),
+            Deed::ResetAll => self.reset_all(client, server),
+            Deed::Discard(what) => self.discard(what, client, server),
             Deed::Doubt(kinds) => self.doubt(kinds, verb),
             Deed::MayEnd(kind) => {
                 if self.held.has_kind(kind) {
@@ -223,11 +254,14 @@ impl State {
                 client.channels = None;
             }
             Deed::Savepoint(name) => self.levels.savepoint(name, client, server),
-            Deed::RollbackTo(name) => self.levels.rollback_to(&name, client, server),
+            Deed::RollbackTo(name) => {
+                let left = self.levels.rollback_to(&name, client, server);
+                self.restoring.retain(|(_, depth)| *depth < left);
+            }
             Deed::Release(name) => self.levels.release(&name),
             Deed::End => {
                 if tag == b"ROLLBACK\0" {
-                    self.levels.undo_all(client, server);
+                    self.undo(client, server);
                 }
                 self.levels.clear();
                 self.failed = false;
@@ -236,7 +270,7 @@ impl State {
     }
 
     /// The server has its own value back, the client what it logged in with.
-    fn reset(&mut self, name: &[u8], client: &mut Client, server: &mut Server, told: &mut Told) {
+    fn reset(&mut self, name: &[u8], client: &mut Client, server: &mut Server) {
         let is_reported = levels::is_reported(name, server);
         let wanted = client.login.entry(name).cloned();
         if !is_reported {
@@ -245,31 +279,27 @@ impl State {
                 Some(wanted) => parameters.put(wanted),
                 None => parameters.remove(name),
             });
-            self.differs |= wanted.is_some();
+            self.differs |= wanted.is_some() && client.has_own(name);
             return;
         }
-        let Some(wanted) = wanted.filter(|wanted| !model::parameters::is_fixed(&wanted.name)) else { return };
-        // What the server says of it next is its own value, not the client's.
-        self.restoring.push(name.into());
-        self.differs = true;
-        if client.parameters.value(name) != Some(&wanted.value) {
-            client.set_parameter(&wanted.name, &wanted.value);
-            told.parameters.push((Arc::clone(&wanted.name), Arc::clone(&wanted.value)));
+        if wanted.is_some_and(|wanted| !model::parameters::is_fixed(&wanted.name)) {
+            // What the server says of it next is its own value, not the client's.
+            self.restoring.push((name.into(), self.levels.len()));
+            self.differs |= client.has_own(name);
         }
     }
 
     /// All but who one is, and what is a transaction's.
-    fn reset_all(&mut self, client: &mut Client, server: &mut Server, told: &mut Told) {
+    fn reset_all(&mut self, client: &mut Client, server: &mut Server) {
         self.levels.touch(client, server);
         let names = levels::all_names(client, server);
         for name in names.iter().filter(|name| !levels::is_identity(name)) {
-            self.reset(name, client, server, told);
+            self.reset(name, client, server);
         }
-        self.unknown.clear();
-        self.held.take_all(&[Reason::Setting, Reason::UnreadSetting]);
+        self.has_reset_all = true;
     }
 
-    fn discard(&mut self, what: Discard, client: &mut Client, server: &mut Server, told: &mut Told) {
+    fn discard(&mut self, what: Discard, client: &mut Client, server: &mut Server) {
         match what {
             Discard::Plans => {}
             Discard::Sequences => self.held.take(Reason::Sequence),
@@ -279,14 +309,18 @@ impl State {
                 }
             }
             Discard::All => {
-                self.reset_all(client, server, told);
+                self.reset_all(client, server);
                 for name in [&b"session_authorization"[..], b"role"] {
-                    self.reset(name, client, server, told);
+                    self.reset(name, client, server);
                 }
                 client.channels = None;
                 self.unlisten.clear();
                 self.texts.clear();
                 self.doubts = Kinds::default();
+                if server.ledger.front().is_none_or(|entry| entry.owed != Owed::Query) {
+                    // In a batch it may still be rolled back.
+                    self.doubts = self.held.kinds();
+                }
                 self.held.take_discardable();
             }
         }

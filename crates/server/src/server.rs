@@ -86,6 +86,8 @@ pub struct Server {
     pub status: TransactionStatus,
     /// What it reported, and what was set on it for a client.
     pub parameters: Arc<Parameters>,
+    /// What it reported at its login: what a RESET goes back to there.
+    pub login: Arc<Parameters>,
     /// Named statements it has.
     pub prepared: Prepared,
     /// Whose unnamed statement it has.
@@ -140,6 +142,7 @@ impl Server {
             id,
             ledger: Ledger::default(),
             status: TransactionStatus::Idle,
+            login: Arc::clone(&parameters),
             parameters,
             prepared: Prepared::default(),
             unnamed: None,

@@ -79,7 +79,9 @@ pub(crate) struct Pending {
     deeds: VecDeque<(usize, Deed)>,
     /// How many of its statements are complete.
     done: usize,
-    /// What it resets is set again behind it.
+    /// It resets what its client logged in with, and that is still to be set again behind it.
+    pub(crate) awaits: bool,
+    /// That was sent within the batch.
     pub(crate) is_followed: bool,
     /// The first word of the statement that makes state, for people.
     pub(crate) verb: Box<str>,

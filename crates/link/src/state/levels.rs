@@ -51,12 +51,18 @@ impl Levels {
         }
     }
 
-    pub(crate) fn rollback_to(&mut self, name: &[u8], client: &mut Client, server: &mut Server) {
+    /// Gives how many levels are left.
+    pub(crate) fn rollback_to(&mut self, name: &[u8], client: &mut Client, server: &mut Server) -> usize {
         let at = self.find(name);
         self.0.truncate(at + 1);
         if let Some(level) = self.0.last() {
             level.restore(client, server);
         }
+        self.0.len()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Its changes are those of the level around it from now on.

@@ -116,6 +116,12 @@ impl Held {
         Kinds::REASONS.iter().find(is_here).is_some()
     }
 
+    /// The kinds that the server has shown.
+    pub(crate) fn kinds(&self) -> Kinds {
+        let is_here = |(_, reason): &&(Kinds, Reason)| self.reasons & bit(*reason) != 0;
+        Kinds::REASONS.iter().filter(is_here).fold(Kinds::default(), |all, (kind, _)| all.with(*kind))
+    }
+
     /// The server has told what it has of these kinds.
     pub(crate) fn shown(&mut self, asked: Kinds, found: Kinds) {
         for (kind, reason) in Kinds::REASONS {

@@ -11,6 +11,8 @@ use wire::client::{BindHead, Parse, Target};
 use wire::encode::{self, Severity};
 use wire::server::TransactionStatus as Status;
 
+use super::session::{Kept, Session};
+
 type Fault = &'static str;
 type Settings = BTreeMap<String, String>;
 
@@ -43,10 +45,12 @@ pub struct Postgres {
     batching: bool,
     skipping: bool,
     copy: Option<Copy>,
-    settings: Settings,
+    session: Session,
     defaults: Settings,
     /// What a rollback goes back to.
-    saved: Option<Settings>,
+    saved: Option<Kept>,
+    /// Savepoints, with what a rollback to them goes back to.
+    savepoints: Vec<(String, Kept)>,
     told: String,
     pub is_dead: bool,
 }
@@ -65,9 +69,13 @@ impl Postgres {
             skipping: false,
             copy: None,
             told: defaults.get(REPORTED).cloned().unwrap_or_default(),
-            settings: defaults.clone(),
+            session: Session {
+                kept: Kept { settings: defaults.clone(), ..Kept::default() },
+                ..Session::default()
+            },
             defaults,
             saved: None,
+            savepoints: Vec::new(),
             is_dead: false,
         }
     }
@@ -81,6 +89,7 @@ impl Postgres {
             && !self.skipping
             && self.copy.is_none()
             && !self.is_dead
+            && self.session.is_clean()
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {
@@ -255,7 +264,8 @@ impl Postgres {
     }
 
     fn may_run(&self, text: &str) -> Result<(), Fault> {
-        if self.status == Status::Failed && !matches!(text, "rollback" | "commit" | "ROLLBACK") {
+        let ends = matches!(text, "rollback" | "commit" | "ROLLBACK") || text.starts_with("rollback to ");
+        if self.status == Status::Failed && !ends {
             return Err("25P02");
         }
         Ok(())
@@ -272,16 +282,40 @@ impl Postgres {
         if is_extended || !text.is_empty() {
             self.may_run(text)?;
         }
-        self.saved.get_or_insert_with(|| self.settings.clone());
+        self.saved.get_or_insert_with(|| self.session.kept.clone());
         let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
         let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
         if has_rows(text) && !is_extended {
             self.put("T");
         }
+        if let Some(answer) = self.session.statement(text, &self.defaults) {
+            self.put(&answer?);
+            return Ok(false);
+        }
         match (verb, first) {
             ("", _) => self.put("I"),
+            ("savepoint", name) => {
+                if self.status == Status::Idle {
+                    return Err("25P01");
+                }
+                self.savepoints.push((name.to_owned(), self.session.kept.clone()));
+                self.put("C(SAVEPOINT)");
+            }
+            ("release", name) => {
+                let at = self.savepoints.iter().rposition(|(other, _)| other == name).ok_or("3B001")?;
+                self.savepoints.truncate(at);
+                self.put("C(RELEASE)");
+            }
+            ("rollback", "to") => {
+                let name = second;
+                let at = self.savepoints.iter().rposition(|(other, _)| other == name).ok_or("3B001")?;
+                self.savepoints.truncate(at + 1);
+                self.session.kept = self.savepoints[at].1.clone();
+                self.status = Status::InTransaction;
+                self.put("C(ROLLBACK)");
+            }
             ("select" | "show" | "rows", _) => {
-                let value = self.settings.get(rest).cloned().unwrap_or_default();
+                let value = self.session.kept.settings.get(rest).cloned().unwrap_or_default();
                 let value = if verb == "show" { value.as_str() } else { rest };
                 let count = if verb == "rows" { rest.parse().expect("a number") } else { 1_usize };
                 let now = most.min(count - *sent);
@@ -306,15 +340,9 @@ impl Postgres {
                 self.put("C(ROLLBACK)");
                 self.end_transaction(false);
             }
-            ("set", _) => {
-                self.settings.insert(first.to_owned(), second.to_owned());
+            ("set", _) if !rest.contains('=') => {
+                self.session.kept.settings.insert(first.to_owned(), second.to_owned());
                 self.put("C(SET)");
-            }
-            ("RESET", _) => {
-                let name = first.trim_matches('"');
-                let default = self.defaults.get(name).cloned().unwrap_or_default();
-                self.settings.insert(name.to_owned(), default);
-                self.put("C(RESET)");
             }
             ("copy", "in") => {
                 self.put("G");
@@ -333,11 +361,11 @@ impl Postgres {
                 self.statements.remove(name.as_bytes()).ok_or("26000")?;
                 self.put("C(DEALLOCATE)");
             }
-            ("discard", _) if self.status != Status::Idle => return Err("25001"),
-            ("discard", _) => {
+            ("discard" | "DISCARD", _) if self.status != Status::Idle => return Err("25001"),
+            ("discard" | "DISCARD", _) => {
                 self.statements.clear();
                 self.portals.clear();
-                self.settings = self.defaults.clone();
+                self.session.discard(&self.defaults);
                 self.put("C(DISCARD ALL)");
             }
             // Of something else: what was prepared gives what it gave.
@@ -353,7 +381,7 @@ impl Postgres {
         for call in calls.split("pg_catalog.set_config(").skip(1) {
             let words: Vec<&str> =
                 call.split("E'").skip(1).map(|word| word.split('\'').next().unwrap_or("")).collect();
-            self.settings.insert(words[0].to_owned(), words[1].to_owned());
+            self.session.kept.settings.insert(words[0].to_owned(), words[1].to_owned());
         }
     }
 
@@ -368,8 +396,9 @@ impl Postgres {
     fn end_transaction(&mut self, is_commit: bool) {
         let saved = self.saved.take();
         if !is_commit && let Some(saved) = saved {
-            self.settings = saved;
+            self.session.kept = saved;
         }
+        self.savepoints.clear();
         self.status = Status::Idle;
         self.portals.clear();
     }
@@ -380,7 +409,7 @@ impl Postgres {
         if self.status == Status::Idle {
             self.end_transaction(true);
         }
-        let value = self.settings.get(REPORTED).cloned().unwrap_or_default();
+        let value = self.session.kept.settings.get(REPORTED).cloned().unwrap_or_default();
         if value != self.told {
             encode::parameter_status(&mut self.output, REPORTED.as_bytes(), value.as_bytes());
             self.told = value;

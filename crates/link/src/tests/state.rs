@@ -791,7 +791,7 @@ fn what_follows_a_reset_finds_what_the_client_logged_in_with() {
              C P(,reset all) B E P(,select 1) B E S
              {within}
              S 1 2 C(RESET) 1 2 D(1) C(SELECT 1) 3 3 1 2 D(1) C(SELECT 1) S(TimeZone=CET) Z(I)
-             < 1 2 C(RESET) S(TimeZone=CET) 1 2 D(1) C(SELECT 1) Z(I)
+             < 1 2 C(RESET) 1 2 D(1) C(SELECT 1) S(TimeZone=CET) Z(I)
              free
              C Q(select 1)
              > Q(select 1)"
