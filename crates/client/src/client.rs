@@ -2,7 +2,6 @@
 //!
 //! It does not know which server it has, or whether it has one.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use model::{ClientId, Parameters, Statement};
@@ -67,11 +66,8 @@ pub struct Client {
     /// Its settings are not what they were when it last gave a server back.
     pub has_new_set: bool,
     /// Names of the settings that it logged in with and that servers do not have by themselves.
-    pub own: Box<[Arc<[u8]>]>,
-    /// Whether that is known.
-    pub knows_own: bool,
-    /// A server has taken its settings as they are, or each of them.
-    pub is_proven: bool,
+    #[expect(clippy::box_collection, reason = "nearly every client has none, and a record must be small")]
+    own: Option<Box<Vec<Arc<[u8]>>>>,
     /// The channels it listens on where somebody else listens for it; of a transaction under way, as that has them.
     pub channels: Option<Arc<Vec<Arc<[u8]>>>>,
     /// Bytes of the message it is sending that are still to come.
@@ -79,9 +75,6 @@ pub struct Client {
     /// What becomes of them.
     pub rest: Rest,
     names: Option<Box<Names>>,
-    /// Names of Parses that were made to fail, in order, for the words of the errors to come.
-    #[expect(clippy::box_collection, reason = "nearly every client has none, and a record must be small")]
-    misused: Option<Box<VecDeque<Box<[u8]>>>>,
     /// Its unnamed statement, where it may be needed on another server.
     pub unnamed: Option<Box<Unnamed>>,
     /// How many unnamed statements it has parsed.
@@ -96,18 +89,25 @@ impl Client {
             login: Arc::clone(&parameters),
             dialect: Dialect::of(&parameters),
             has_new_set: false,
-            own: Box::default(),
-            knows_own: false,
-            is_proven: false,
+            own: None,
             parameters,
             channels: None,
             sending: 0,
             rest: Rest::Forward,
             names: None,
-            misused: None,
             unnamed: None,
             unnamed_serial: 0,
         }
+    }
+
+    /// Names of the settings that it logged in with and that servers do not have by themselves, as far as known.
+    pub fn own(&self) -> &[Arc<[u8]>] {
+        self.own.as_ref().map_or(&[], |own| own)
+    }
+
+    /// Sets those.
+    pub fn set_own(&mut self, own: Vec<Arc<[u8]>>) {
+        self.own = (!own.is_empty()).then(|| Box::new(own));
     }
 
     /// The statement that it calls `name`.
@@ -156,17 +156,12 @@ impl Client {
 
     /// A Parse of a name in use was made to fail.
     pub fn push_misused(&mut self, name: &[u8]) {
-        self.misused.get_or_insert_default().push_back(name.into());
+        self.names().push_misused(name);
     }
 
     /// The name of the oldest such Parse that has not been told.
     pub fn take_misused(&mut self) -> Box<[u8]> {
-        let Some(names) = &mut self.misused else { return Box::default() };
-        let name = names.pop_front().unwrap_or_default();
-        if names.is_empty() {
-            self.misused = None;
-        }
-        name
+        self.names.as_mut().map(|names| names.take_misused()).unwrap_or_default()
     }
 
     /// All statements are gone on the server: named and unnamed.
@@ -213,7 +208,7 @@ impl Client {
 
     /// Whether it logged in with a setting that servers do not have by themselves.
     pub fn has_own(&self, name: &[u8]) -> bool {
-        self.own.iter().any(|own| own.eq_ignore_ascii_case(name))
+        self.own().iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
     /// What its settings make of a statement's text: where names are looked up, and as whom. Empty if that is as

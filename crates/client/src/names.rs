@@ -24,6 +24,8 @@ struct Change {
 pub struct Names {
     held: HashMap<Box<[u8]>, Arc<Statement>>,
     unsettled: VecDeque<Change>,
+    /// Of Parses that were made to fail, in order, for the words of the errors to come.
+    misused: VecDeque<Box<[u8]>>,
     bytes: usize,
 }
 
@@ -41,6 +43,16 @@ impl Names {
     /// Whether there is none, and no change that could still be taken back.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty() && self.unsettled.is_empty()
+    }
+
+    /// A Parse of a name in use was made to fail.
+    pub fn push_misused(&mut self, name: &[u8]) {
+        self.misused.push_back(name.into());
+    }
+
+    /// The name of the oldest such Parse that has not been told.
+    pub fn take_misused(&mut self) -> Box<[u8]> {
+        self.misused.pop_front().unwrap_or_default()
     }
 
     /// Bytes that these names keep alive: texts count in full, although others may share them.

@@ -20,10 +20,10 @@ impl Link {
     /// What the client logged in with is held against what servers have by themselves: once.
     #[cold]
     pub(crate) fn learn_own(&mut self, server: &Server) {
-        self.client.knows_own = true;
+        self.knows_own = true;
         if *self.client.login != *server.login {
             let own = model::parameters::difference(&self.client.login, &server.login);
-            self.client.own = own.set.iter().map(|parameter| Arc::clone(&parameter.name)).collect();
+            self.client.set_own(own.set.iter().map(|parameter| Arc::clone(&parameter.name)).collect());
         }
     }
 
@@ -31,7 +31,7 @@ impl Link {
     /// so that it will not fail and leave the client's statement without. Who the session is must be certain.
     pub(crate) fn may_go_together(&self, server: &Server) -> bool {
         let same = |name: &[u8]| self.client.parameters.value(name) == server.parameters.value(name);
-        self.client.is_proven
+        self.is_proven
             && same(b"role")
             && same(b"session_authorization")
             && server.parameters.value(b"role").is_none()

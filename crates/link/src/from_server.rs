@@ -119,7 +119,7 @@ impl Link {
             return;
         }
         if std::mem::take(&mut self.preparing) {
-            self.client.is_proven |= std::mem::take(&mut self.carrying);
+            self.is_proven |= std::mem::take(&mut self.carrying);
             if *server.parameters == *self.client.parameters {
                 server.parameters = Arc::clone(&self.client.parameters);
             }

@@ -67,6 +67,10 @@ pub struct Link {
     pub(crate) carrying: bool,
     /// That is still to be sent.
     pub(crate) carry_due: bool,
+    /// A server has taken the client's settings as they are, or each of them.
+    pub(crate) is_proven: bool,
+    /// It is known which settings of its login servers do not have by themselves.
+    pub(crate) knows_own: bool,
     /// The client has not been heard since the server was granted.
     pub(crate) unheard: bool,
     /// What it has to do with channels.
@@ -88,6 +92,8 @@ impl Link {
             preparing: false,
             carrying: false,
             carry_due: false,
+            is_proven: false,
+            knows_own: false,
             unheard: false,
             channels: None,
             quiet_since: now,
@@ -119,7 +125,7 @@ impl Link {
             server.owe_query();
             out.to_server.make(|bytes| wire::encode::query(bytes, text));
         }
-        if !self.client.knows_own {
+        if !self.knows_own {
             self.learn_own(&server);
         }
         self.carrying = !self.policy.dedicated

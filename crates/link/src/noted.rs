@@ -51,7 +51,7 @@ impl Pair<'_> {
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.policy.scans()
-            || (!self.client.own.is_empty() && !self.policy.dedicated && self.keeps_its_server())
+            || (!self.client.own().is_empty() && !self.policy.dedicated && self.keeps_its_server())
     }
 
     fn keeps_its_server(&self) -> bool {
@@ -90,7 +90,7 @@ impl Pair<'_> {
 
     /// Sets what is the client's own as it is in `wanted`.
     fn restore_within_batch(&mut self, wanted: &Parameters) {
-        let own = &self.client.own;
+        let own = self.client.own();
         let text = crate::carry::restoring_query(own, wanted);
         let rest = [&text[..], &[0, 0, 0]].concat();
         self.out.to_server.make(|bytes| {
@@ -163,7 +163,7 @@ impl Pair<'_> {
         if pending.is_empty() {
             return Noted::Nothing;
         }
-        pending.awaits = pending.resets(&self.client.own);
+        pending.awaits = pending.resets(self.client.own());
         self.state.get_or_insert_default().pending.push_back(pending);
         Noted::Deeds
     }

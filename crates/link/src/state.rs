@@ -197,7 +197,7 @@ impl State {
         self.restoring.clear();
         self.has_reset_all = false;
         let is_other = |name: &Arc<[u8]>| client.parameters.value(name) != server.parameters.value(name);
-        self.differs |= client.own.iter().any(is_other);
+        self.differs |= client.own().iter().any(is_other);
     }
 
     /// Whether the server reports its own value of a setting that the client has back as it logged in with it.

@@ -258,7 +258,6 @@ fn admit(
         token: Place::default(),
         origin: Origin::of(peer),
         connected_unix: u32::try_from(shared.clock.unix_seconds()).unwrap_or(u32::MAX),
-        facts: Mutex::new(None),
         is_proved: AtomicBool::new(false),
         is_gone: AtomicBool::new(false),
         gate: Gate::new(),

@@ -361,7 +361,7 @@ fn admit(
 ) -> Outcome {
     let Authenticated { evidence, requested } = authenticated;
     let facts = facts(core, &identity);
-    *session.facts.lock() = Some(worker.shared.share_facts(facts));
+    session.mail.lock().who = Some(worker.shared.share_facts(facts));
     let (entry, key) = match worker.shared.enter(session, &seat, &identity, evidence) {
         Ok(entered) => entered,
         Err(refusal) => return Outcome::End(Some(refusal)),
