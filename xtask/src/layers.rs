@@ -25,7 +25,7 @@ const fn layer(
     Layer { name, tier, ours, outside }
 }
 
-const LAYERS: [Layer; 20] = [
+const LAYERS: [Layer; 21] = [
     // 0: words
     layer(0, "model", &[], &[]),
     layer(0, "wire", &["model"], &[]),
@@ -43,10 +43,11 @@ const LAYERS: [Layer; 20] = [
     layer(2, "hub", &["model", "stats", "settings", "auth", "pool", "console"], &["rustc-hash", "hashbrown"]),
     // 3: input and output, threads and locks
     layer(3, "baton", &[], &["loom", "parking_lot"]),
+    layer(3, "volley", &[], &["io-uring", "libc"]),
     layer(3, "shell", SHELL_OURS, SHELL_OUTSIDE),
     // 4: programs
     layer(4, "howdah", &["bench", "model", "settings", "shell", "sql"], &["clap"]),
-    layer(4, "bench", &["auth", "model", "wire"], BENCH_OUTSIDE),
+    layer(4, "bench", &["auth", "model", "volley", "wire"], BENCH_OUTSIDE),
     layer(4, "sim", SHELL_OURS, &[]),
     layer(4, "fuzz", PURE, &["rustix"]),
     layer(4, "testkit", &[], &["libc", "postgres-protocol", "rcgen", "rustls", "sha2"]),
@@ -58,7 +59,7 @@ const PURE: &[&str] = &[
 ];
 const SHELL_OURS: &[&str] = &[
     "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "console", "link",
-    "hub", "baton",
+    "hub", "baton", "volley",
 ];
 const SHELL_OUTSIDE: &[&str] = &[
     "getrandom",

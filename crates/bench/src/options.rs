@@ -22,7 +22,8 @@ pub struct Options {
     /// Repeat a published experiment, with its original figures printed beside ours
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["quick", "loads", "modes", "logins", "memory", "postgres"])]
     pub scenario: Option<Scenario>,
-    /// Targets to run: direct, relay, pgbouncer, haproxy, pgpool2, howdah (1 and 2 workers), howdah-N (N workers)
+    /// Targets to run: direct, relay, relay-uring, pgbouncer, haproxy, pgpool2, howdah (1 and 2 workers), howdah-N (N
+    /// workers)
     #[arg(long, value_delimiter = ',', value_name = "TARGETS")]
     pub only: Vec<String>,
     /// One more target that runs already, in front of a database with pgbench's tables
@@ -140,6 +141,9 @@ pub enum Role {
     /// Passes bytes on, one server connection per client
     #[command(hide = true)]
     ServeRelay {
+        /// All sends of a batch of events in one call
+        #[arg(long)]
+        io_uring: bool,
         /// LISTEN=HOST:PORT, the first a port on 127.0.0.1
         #[arg(required = true)]
         routes: Vec<String>,

@@ -181,9 +181,9 @@ fn play(role: &Role) -> Result<(), BenchError> {
         Role::ServeCanned { port, threads } => {
             canned::serve(&listen(*port)?, *threads).map_err(BenchError::io("serving canned replies"))
         }
-        Role::ServeRelay { routes } => {
+        Role::ServeRelay { io_uring, routes } => {
             let routes = routes.iter().map(|route| parse_route(route)).collect::<Result<_, _>>()?;
-            relay::serve(routes).map_err(BenchError::io("relaying"))
+            relay::serve(routes, *io_uring).map_err(BenchError::io("relaying"))
         }
     }
 }

@@ -19,6 +19,8 @@ pub enum Kind {
     Direct,
     /// Our blind relay: the floor.
     Relay,
+    /// The same, with all sends of a batch of events in one call through io_uring.
+    RelayUring,
     /// Debian's pgbouncer: what others are compared with.
     Pgbouncer,
     /// Debian's haproxy, in tcp mode.
@@ -42,6 +44,7 @@ impl Kind {
         Some(match word {
             "direct" => vec![Kind::Direct],
             "relay" => vec![Kind::Relay],
+            "relay-uring" => vec![Kind::RelayUring],
             "pgbouncer" => vec![Kind::Pgbouncer],
             "haproxy" => vec![Kind::Haproxy],
             "pgpool2" => vec![Kind::Pgpool2],
@@ -68,19 +71,24 @@ impl Kind {
     pub fn workers(self) -> usize {
         match self {
             Kind::Direct | Kind::Given(_) => 0,
-            Kind::Relay | Kind::Pgbouncer | Kind::Haproxy | Kind::Pgpool2 | Kind::HowdahOff => 1,
+            Kind::Relay
+            | Kind::RelayUring
+            | Kind::Pgbouncer
+            | Kind::Haproxy
+            | Kind::Pgpool2
+            | Kind::HowdahOff => 1,
             Kind::Howdah { workers } => workers,
         }
     }
 
     /// Whether each client has a server connection of its own, and clients beyond them are refused.
     pub fn is_one_to_one(self) -> bool {
-        matches!(self, Kind::Direct | Kind::Relay | Kind::Haproxy)
+        matches!(self, Kind::Direct | Kind::Relay | Kind::RelayUring | Kind::Haproxy)
     }
 
     /// Whether it opens a server connection with each client's, so that it runs out of descriptors first.
     pub fn has_two_sockets_a_client(self) -> bool {
-        matches!(self, Kind::Relay | Kind::Haproxy)
+        matches!(self, Kind::Relay | Kind::RelayUring | Kind::Haproxy)
     }
 
     /// Whether the canned-reply server can stand behind it: pgpool has one server, which is PostgreSQL.
@@ -100,6 +108,7 @@ impl fmt::Display for Kind {
         match self {
             Kind::Direct => f.pad("direct"),
             Kind::Relay => f.pad("relay"),
+            Kind::RelayUring => f.pad("relay-uring"),
             Kind::Pgbouncer => f.pad("pgbouncer"),
             Kind::Haproxy => f.pad("haproxy"),
             Kind::Pgpool2 => f.pad("pgpool2"),

@@ -62,7 +62,7 @@ impl Binaries {
     /// Whether what the target needs is there.
     pub fn check(&self, kind: Kind) -> Result<(), BenchError> {
         let (name, path, remedy) = match kind {
-            Kind::Direct | Kind::Relay | Kind::Given(_) => return Ok(()),
+            Kind::Direct | Kind::Relay | Kind::RelayUring | Kind::Given(_) => return Ok(()),
             Kind::Pgbouncer => (
                 "pgbouncer",
                 &self.pgbouncer,
@@ -96,7 +96,7 @@ impl Launch {
         // Neither ports nor directories of this run are worth keeping.
         let (directory, tls) = (PathBuf::from("/run/bench"), self.tls.as_ref());
         match kind {
-            Kind::Direct | Kind::Relay | Kind::Given(_) => None,
+            Kind::Direct | Kind::Relay | Kind::RelayUring | Kind::Given(_) => None,
             Kind::Pgbouncer | Kind::Howdah { .. } | Kind::HowdahOff => {
                 let mut servers = self.servers.clone();
                 if let Some(server) = &mut servers.postgres {
@@ -127,7 +127,7 @@ impl Launch {
                 None
             }
             Kind::Given(_) => None,
-            Kind::Relay | Kind::Haproxy => {
+            Kind::Relay | Kind::RelayUring | Kind::Haproxy => {
                 canned = Some(ports.take()?);
                 postgres = self.servers.postgres.as_ref().map(|_| ports.take()).transpose()?;
                 let doors = self.doors(canned.unwrap_or_default(), postgres);
@@ -197,9 +197,10 @@ impl Launch {
         doors: &[(u16, String)],
         scratch: &Scratch,
     ) -> Result<Program, BenchError> {
-        if kind == Kind::Relay {
+        if kind != Kind::Haproxy {
+            let how = (kind == Kind::RelayUring).then_some("--io-uring");
             let routes = doors.iter().map(|(port, server)| format!("{port}={server}"));
-            return Ok(self.binaries.own(name).arguments(["serve-relay"]).arguments(routes));
+            return Ok(self.binaries.own(name).arguments(["serve-relay"]).arguments(how).arguments(routes));
         }
         let text = configure::haproxy(doors, &self.sizes);
         let file = scratch.file(&format!("{name}.cfg"), &text)?;
