@@ -43,4 +43,4 @@ pub use table::{
     Change, DATABASE, Database, GENERAL, General, Key, PEER, Peer, Section, Spec, Status, USER, User,
 };
 pub use value::Kind;
-pub use words::{AuthType, Compat, ListenLost, LoadBalance, ServerAuth, SslMode, TlsProtocols};
+pub use words::{AuthType, Compat, IoBackend, ListenLost, LoadBalance, ServerAuth, SslMode, TlsProtocols};

@@ -10,8 +10,8 @@ use crate::host::Host;
 use crate::secret::{HIDDEN, Secret};
 use crate::share::Share;
 use crate::words::{
-    AuthType, Compat, ListenLost, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SslMode, TLS_WORDS,
-    TlsProtocols, Word,
+    AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SslMode,
+    TLS_WORDS, TlsProtocols, Word,
 };
 
 /// What a key takes.
@@ -354,6 +354,7 @@ word_values! {
     LoadBalance = LoadBalance::RoundRobin,
     Compat = Compat::Howdah,
     ListenLost = ListenLost::Warning,
+    IoBackend = IoBackend::Auto,
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> + Clone {

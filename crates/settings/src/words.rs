@@ -108,6 +108,17 @@ words! {
 }
 
 words! {
+    /// `io_backend`: how workers hand bytes to the kernel.
+    IoBackend:
+    /// What is best here.
+    Auto = "auto",
+    /// A call for each send.
+    Epoll = "epoll",
+    /// A call for many sends.
+    IoUring = "io_uring",
+}
+
+words! {
     /// `server_auth_allowed`: what a server may ask of us.
     ServerAuth:
     /// Nothing at all.

@@ -27,7 +27,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> bo
                 }
             }
             Letter::End(refusal) => {
-                core.stream.send_bytes(&out);
+                core.stream.send_bytes(&out, &mut worker.outbox);
                 relay::close(worker, session, core, Some(refusal));
                 return false;
             }
@@ -50,7 +50,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> bo
                 break;
             }
         }
-        core.stream.send_bytes(&out);
+        core.stream.send_bytes(&out, &mut worker.outbox);
         out.clear();
         if is_over || core.stream.is_broken() {
             relay::close(worker, session, core, None);

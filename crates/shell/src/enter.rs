@@ -115,7 +115,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
     while let Outcome::On = outcome {
         outcome = read(worker, session, core, &mut out);
     }
-    core.stream.send_bytes(&out);
+    core.stream.send_bytes(&out, &mut worker.outbox);
     if let Outcome::End(refusal) = outcome {
         relay::close(worker, session, core, refusal);
         return false;
@@ -290,7 +290,7 @@ fn follow(
         Next::StartTls(state) => {
             entering.stage = Stage::Reading(state.established());
             let Some(tls) = worker.shared.accept_tls() else { return Outcome::End(None) };
-            core.stream.send_bytes(out);
+            core.stream.send_bytes(out, &mut worker.outbox);
             out.clear();
             core.stream.start_tls(tls);
             Outcome::On

@@ -273,7 +273,7 @@ pub fn attend(worker: &Worker, session: &Arc<Session>, core: &mut Core) {
                 mail.notes = None;
             }
         }
-        core.stream.send_bytes(&batch);
+        core.stream.send_bytes(&batch, &mut worker.outbox);
     }
 }
 

@@ -23,7 +23,7 @@ pub fn left(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
         Fate::Close => close(worker, moored, conn),
         Fate::Cleaning => {
             moored.home.pool().detach(moored.slot);
-            conn.side.stream.send(&worker.out.to_server, &[]);
+            conn.side.stream.send_now(&worker.out.to_server, &[]);
             keep(worker, moored, conn);
         }
     }
@@ -49,7 +49,7 @@ pub fn check(worker: &mut Worker, moored: &Arc<Moored>) {
     let Some(mut conn) = moored.berth.take_to_keep() else { return };
     worker.out.clear();
     unpaired::check(&mut conn.machine, &mut worker.out);
-    conn.side.stream.send(&worker.out.to_server, &[]);
+    conn.side.stream.send_now(&worker.out.to_server, &[]);
     keep(worker, moored, conn);
 }
 
@@ -108,7 +108,7 @@ pub fn read(worker: &mut Worker, moored: &Arc<Moored>, conn: &mut Conn) -> Fate 
         if fate == Fate::Close {
             return Fate::Close;
         }
-        conn.side.stream.send(&worker.out.to_server, &[]);
+        conn.side.stream.send_now(&worker.out.to_server, &[]);
     }
 }
 
@@ -121,7 +121,7 @@ pub fn close(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
 fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reason: &str) {
     journal::server_closed(&worker.shared, moored, reason);
     if conn.machine.sending == 0 {
-        conn.side.stream.send_bytes(&wire::encode::TERMINATE);
+        conn.side.stream.send_bytes(&wire::encode::TERMINATE, &mut worker.outbox);
     }
     vacate(worker, moored);
     drop(conn);

@@ -8,7 +8,7 @@ use baton::Holder;
 use link::{Granted as Start, Link, Tally, unpaired};
 use model::{Moment, Parameters, Refusal};
 use pool::{After, Grant, Near, Released};
-use server::Broken;
+use server::{Broken, Server};
 use stats::Counters;
 
 use crate::keeper;
@@ -116,10 +116,10 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     worker.out.clear();
     let start = steady.link.granted(worker.now, machine, granted.check, &mut worker.out);
     if start == Start::Preparing {
-        side.stream.send(&worker.out.to_server, &[]);
+        side.stream.send(&worker.out.to_server, &[], &mut worker.outbox);
     }
     if !worker.out.to_client.is_empty() {
-        core.stream.send(&worker.out.to_client, &[]);
+        core.stream.send(&worker.out.to_client, &[], &mut worker.outbox);
     }
     if granted.pinned {
         steady.link.permit();
@@ -134,6 +134,16 @@ pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut 
     let _granted = accept(worker, session, core, granted);
 }
 
+/// Takes the server away from the client. What it still has in a volley goes out first: its socket may be closed
+/// next, or be another client's.
+#[inline]
+fn part(worker: &mut Worker, steady: &mut Steady) -> Option<(Box<Server>, Lease)> {
+    let machine = steady.link.take_server(worker.now)?;
+    let mut lease = steady.lease.take()?;
+    lease.side.stream.settle(&mut worker.outbox);
+    Some((machine, lease))
+}
+
 /// The link is done with its server: back to the pool, or straight to the next waiter.
 #[inline]
 pub fn release(worker: &mut Worker, steady: &mut Steady) {
@@ -144,9 +154,7 @@ pub fn release(worker: &mut Worker, steady: &mut Steady) {
 /// As `release`, of a client that goes on to ask for another.
 #[inline]
 pub fn give_up(worker: &mut Worker, steady: &mut Steady) {
-    let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
-        return;
-    };
+    let Some((machine, lease)) = part(worker, steady) else { return };
     let conn = Conn { side: lease.side, machine };
     if steady.link.policy().reset_always {
         keeper::left(worker, &lease.moored, conn);
@@ -225,17 +233,13 @@ pub fn return_grant(worker: &mut Worker, session: &Arc<Session>) -> bool {
 
 /// The server is closed, whatever it was doing.
 pub fn close_server(worker: &mut Worker, steady: &mut Steady) {
-    let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
-        return;
-    };
+    let Some((machine, lease)) = part(worker, steady) else { return };
     keeper::close(worker, &lease.moored, Conn { side: lease.side, machine });
 }
 
 /// The client is gone: its server is cleaned, or closed and what it does canceled.
 pub fn abandon(worker: &mut Worker, steady: &mut Steady) {
-    let (Some(machine), Some(lease)) = (steady.link.take_server(worker.now), steady.lease.take()) else {
-        return;
-    };
+    let Some((machine, lease)) = part(worker, steady) else { return };
     let is_working = !machine.ledger.is_empty() && machine.broken.is_none();
     let moored = lease.moored;
     if is_working {

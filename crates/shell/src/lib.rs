@@ -26,6 +26,7 @@ pub mod admin;
 pub mod shared;
 pub mod home;
 pub mod moored;
+mod outbox;
 pub mod socket;
 pub mod sources;
 pub mod timer;

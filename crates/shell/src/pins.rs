@@ -8,6 +8,7 @@ use stats::{Counted, PinKind};
 
 use crate::journal;
 use crate::lease::{self, Checkout};
+use crate::outbox::Outbox;
 use crate::session::{Core, Phase, Session, Steady};
 use crate::shared::Shared;
 use crate::socket::Stream;
@@ -23,12 +24,13 @@ pub struct Noted {
 /// its bytes are looked at again with the server that it then has.
 pub fn ask(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
-    let Some(lease) = &steady.lease else { return Checkout::Queued };
+    let Some(lease) = &mut steady.lease else { return Checkout::Queued };
     if lease.moored.home.pool().pin(lease.moored.slot) {
         steady.link.permit();
         return Checkout::Granted;
     }
-    let is_clean = lease.is_through() && steady.link.server().is_some_and(|server| server.is_shareable());
+    let is_through = lease.is_through(&mut worker.outbox);
+    let is_clean = is_through && steady.link.server().is_some_and(|server| server.is_shareable());
     if !is_clean {
         // What is set on it for this client is not answered yet: before that nobody else may have it.
         steady.stalled = true;
@@ -50,7 +52,7 @@ pub fn count_beyond(steady: &Steady) {
 
 /// After a move: a client may keep its server only now, or no longer, or for other reasons.
 #[cold]
-pub fn note(worker: &Worker, session: &Session, steady: &mut Steady, client: &mut Stream) {
+pub fn note(worker: &mut Worker, session: &Session, steady: &mut Steady, client: &mut Stream) {
     let Some(pins) = steady.link.pins() else {
         forget(&worker.shared, steady);
         return;
@@ -86,7 +88,7 @@ pub fn note(worker: &Worker, session: &Session, steady: &mut Steady, client: &mu
         let words = words(pins);
         journal::pinned(session, &words);
         if steady.link.policy().notify_pins {
-            notify(client, &words);
+            notify(client, &words, &mut worker.outbox);
         }
     }
 }
@@ -129,7 +131,7 @@ fn words(pins: &Pins) -> String {
     words
 }
 
-fn notify(client: &mut Stream, words: &str) {
+fn notify(client: &mut Stream, words: &str, outbox: &mut Outbox) {
     let mut notice = Vec::new();
     wire::encode::report(
         &mut notice,
@@ -138,5 +140,5 @@ fn notify(client: &mut Stream, words: &str) {
         &format!("the pooler keeps a server for this session alone: {words}"),
         None,
     );
-    client.send_bytes(&notice);
+    client.send_bytes(&notice, outbox);
 }

@@ -17,7 +17,7 @@ use crate::journal;
 use crate::lease::{self, Checkout};
 use crate::leftover::Leftover;
 use crate::pins;
-use crate::session::{Core, Lease, Letter, Phase, Session, Steady, news};
+use crate::session::{Core, Letter, Phase, Session, Steady, news};
 use crate::socket::{Received, Stream};
 use crate::worker::Worker;
 
@@ -169,7 +169,8 @@ fn finish_turn(worker: &mut Worker, session: &Session, core: &mut Core) {
     match steady.link.standing() {
         Standing::Kept => {}
         Standing::Free => {
-            if steady.lease.as_ref().is_some_and(Lease::is_through) {
+            let outbox = &mut worker.outbox;
+            if steady.lease.as_mut().is_some_and(|lease| lease.is_through(outbox)) {
                 lease::release(worker, steady);
             }
         }
@@ -212,9 +213,9 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     let input = kept.input(&side.pending, &worker.scratch[..count]);
     worker.out.clear();
     let progress = steady.link.on_server(worker.now, input, &mut worker.out);
-    client.send(&worker.out.to_client, input);
+    client.send(&worker.out.to_client, input, &mut worker.outbox);
     if !worker.out.to_server.is_empty() {
-        side.stream.send(&worker.out.to_server, input);
+        side.stream.send(&worker.out.to_server, input, &mut worker.outbox);
     }
     kept.end(&mut side.pending, &worker.scratch[..count], progress.consumed);
     steady.stalled = false;
@@ -371,9 +372,9 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     let input = kept.input(&core.pending, &worker.scratch[..count]);
     worker.out.clear();
     let progress = steady.link.on_client(worker.now, input, &mut worker.out);
-    server.send(&worker.out.to_server, input);
+    server.send(&worker.out.to_server, input, &mut worker.outbox);
     if !worker.out.to_client.is_empty() {
-        core.stream.send(&worker.out.to_client, input);
+        core.stream.send(&worker.out.to_client, input, &mut worker.outbox);
     }
     kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
     steady.unread = false;
@@ -490,7 +491,7 @@ fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
                 },
                 None,
             );
-            core.stream.send_bytes(&notice);
+            core.stream.send_bytes(&notice, &mut worker.outbox);
         }
         return None;
     }
@@ -540,11 +541,12 @@ pub fn close(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, refus
     // What it counted for is free before anybody can see that it is gone.
     worker.shared.client_gone(session);
     let phase = std::mem::replace(&mut core.phase, Phase::Closed);
+    core.stream.settle(&mut worker.outbox);
     let is_mid_message = matches!(&phase, Phase::Steady(steady) if steady.is_mid_message);
     if let Some(refusal) = refusal.as_ref().filter(|_| !is_mid_message) {
         let mut words = Vec::new();
         client::refuse::encode(&mut words, refusal);
-        core.stream.send_bytes(&words);
+        core.stream.send_bytes(&words, &mut worker.outbox);
     }
     if !core.has_left || (core.readable && !core.hung_up) || !core.stream.is_plain_and_sent() {
         core.stream.farewell(&mut worker.scratch);

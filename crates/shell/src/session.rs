@@ -12,6 +12,7 @@ use mio::Token;
 use model::{ClientId, Moment, Refusal, WorkerId};
 use parking_lot::Mutex;
 use pool::{Grant, Ticket};
+use volley::Miss;
 
 use crate::admin::Admin;
 use crate::enter::Entering;
@@ -19,6 +20,7 @@ use crate::fanout::Notes;
 use crate::home::Home;
 use crate::leftover::Leftover;
 use crate::moored::{Moored, ServerSide};
+use crate::outbox::Outbox;
 use crate::pins::Noted;
 use crate::socket::Stream;
 
@@ -169,7 +171,8 @@ pub struct Lease {
 
 impl Lease {
     /// Whether nothing is left between us and the server.
-    pub fn is_through(&self) -> bool {
+    pub fn is_through(&mut self, outbox: &mut Outbox) -> bool {
+        self.side.stream.settle(outbox);
         self.side.pending.is_empty() && !self.side.stream.is_backed_up()
     }
 }
@@ -308,6 +311,17 @@ impl Session {
 }
 
 impl Core {
+    /// Keeps what a volley could not send to one of its sockets. False if it has no such socket.
+    pub fn keep_missed(&mut self, miss: &Miss) -> bool {
+        let server = match &mut self.phase {
+            Phase::Steady(steady) => steady.lease.as_mut().map(|lease| &mut lease.side.stream),
+            _ => None,
+        };
+        let mut streams = [Some(&mut self.stream), server].into_iter().flatten();
+        let stream = streams.find(|stream| stream.socket().fd() == miss.fd);
+        stream.map(|stream| stream.keep_missed(&miss.rest)).is_some()
+    }
+
     /// Takes note of what happened to the client's socket.
     pub fn note(&mut self, bits: Bits) {
         if bits & (news::CLIENT_READABLE | news::CLIENT_HUNG_UP) != 0 {

@@ -11,6 +11,7 @@ use link::Side;
 use rustix::net::{RecvFlags, SendFlags};
 
 use crate::leftover::Leftover;
+use crate::outbox::Outbox;
 
 /// Pieces written by one system call.
 const SLICES_MAX: usize = 16;
@@ -113,12 +114,14 @@ pub struct Stream {
     /// What the kernel did not take yet.
     backlog: Leftover,
     broken: bool,
+    /// The last volley that it had a send in.
+    round: u32,
 }
 
 impl Stream {
     /// A stream without TLS.
     pub fn plain(socket: Socket) -> Stream {
-        Stream { socket, tls: None, backlog: Leftover::new(), broken: false }
+        Stream { socket, tls: None, backlog: Leftover::new(), broken: false, round: 0 }
     }
 
     /// A stream whose TLS session stands or is to be shaken hands on.
@@ -195,12 +198,65 @@ impl Stream {
         }
     }
 
-    /// Writes what a link wants written, as far as the kernel takes it; keeps the rest.
+    /// Sends what a link wants written, with the worker's next volley if it has any.
     #[inline]
-    pub fn send(&mut self, side: &Side, input: &[u8]) {
+    pub fn send(&mut self, side: &Side, input: &[u8], outbox: &mut Outbox) {
+        let parts = side.spans().iter().map(|span| side.bytes(input, *span));
+        if !self.load(parts, outbox) {
+            self.send_now(side, input);
+        }
+    }
+
+    /// Puts parts that belong together into the volley. False if they are to be written at once: without volleys,
+    /// under TLS, behind what is kept, or because they are too much to be copied.
+    #[inline]
+    pub fn load<'a>(&mut self, parts: impl Iterator<Item = &'a [u8]> + Clone, outbox: &mut Outbox) -> bool {
+        if !outbox.has_volleys() || self.tls.is_some() {
+            return false;
+        }
+        self.settle(outbox);
+        if !self.backlog.is_empty() || self.broken {
+            return false;
+        }
+        let count = parts.clone().map(<[u8]>::len).sum();
+        if count == 0 {
+            return false;
+        }
+        let Some(volley) = outbox.volley_for(count) else { return false };
+        if !volley.has_room(count) {
+            volley.fire();
+        }
+        volley.load(self.socket.fd(), parts);
+        self.round = volley.round();
+        true
+    }
+
+    /// Sees to it that nothing of it is in a volley, so that it may be written to, closed, or left to others.
+    #[inline]
+    pub fn settle(&mut self, outbox: &mut Outbox) {
+        if self.round == outbox.round() {
+            outbox.fire();
+        }
+        if let Some(rest) = outbox.take_miss(self.socket.fd()) {
+            self.keep_missed(&rest);
+        }
+    }
+
+    /// Keeps what a volley could not send, and tries at once: only a socket that has refused tells when it takes
+    /// bytes again, or says why it never will.
+    #[cold]
+    pub fn keep_missed(&mut self, rest: &[u8]) {
+        self.backlog.push(rest);
+        self.flush();
+    }
+
+    /// Writes what a link wants written, as far as the kernel takes it; keeps the rest. For a stream that is in no
+    /// volley: a server's that has no client.
+    #[inline]
+    pub fn send_now(&mut self, side: &Side, input: &[u8]) {
         match side.spans() {
             [] => {}
-            [one] => self.send_bytes(side.bytes(input, *one)),
+            [one] => self.write(side.bytes(input, *one)),
             many if self.tls.is_some() || !self.backlog.is_empty() => {
                 many.iter().for_each(|span| self.queue(side.bytes(input, *span)));
                 self.flush();
@@ -217,9 +273,14 @@ impl Stream {
         }
     }
 
-    /// Writes bytes, as far as the kernel takes them; keeps the rest.
+    /// Writes bytes behind all that was sent before, as far as the kernel takes them; keeps the rest.
+    pub fn send_bytes(&mut self, bytes: &[u8], outbox: &mut Outbox) {
+        self.settle(outbox);
+        self.write(bytes);
+    }
+
     #[inline]
-    pub fn send_bytes(&mut self, bytes: &[u8]) {
+    fn write(&mut self, bytes: &[u8]) {
         if self.tls.is_none() && self.backlog.is_empty() && !self.broken {
             match self.socket.write(bytes) {
                 Ok(count) if count == bytes.len() => {}

@@ -14,6 +14,6 @@ pub fn answer_canceled(worker: &mut Worker, core: &mut Core) {
     worker.out.clear();
     let consumed = steady.link.cancel_waiting(&core.pending, &mut worker.out);
     core.pending.consume(consumed);
-    core.stream.send(&worker.out.to_client, &[]);
+    core.stream.send(&worker.out.to_client, &[], &mut worker.outbox);
     steady.unread = !core.pending.is_empty();
 }

@@ -13,9 +13,11 @@ use link::Out;
 use mio::{Events, Poll, Token, Waker};
 use model::{Moment, WorkerId};
 use parking_lot::Mutex;
+use settings::IoBackend;
 
 use crate::accept::Listeners;
 use crate::moored::Moored;
+use crate::outbox::Outbox;
 use crate::session::{Phase, Session, news};
 use crate::shared::Shared;
 use crate::sources::{RESERVED, Source, Sources};
@@ -25,6 +27,9 @@ use crate::{admin, enter, keeper, lease, relay};
 /// The size of the scratch buffer, in bytes: the largest single read.
 pub const SCRATCH_BYTES: usize = 64 << 10;
 const EVENTS_MAX: usize = 256;
+/// Sessions that wait for the volley at once: with more of them, what was written first would wait too long, and
+/// the gain is had.
+const HELD_MAX: usize = 32;
 const WAKER: Token = Token(RESERVED);
 /// Listeners have the tokens from here on.
 pub const LISTENERS: usize = RESERVED + 1;
@@ -81,6 +86,10 @@ pub struct Worker {
     pub out: Out,
     /// Sessions whose gate is ours.
     pub runnable: VecDeque<Arc<Session>>,
+    /// Where what is written goes.
+    pub outbox: Outbox,
+    /// Sessions that have something in the outbox: their gates are ours until it is sent.
+    held: Vec<Arc<Session>>,
     /// Deadlines of sessions that this worker last worked on.
     pub timers: Timers<Session>,
     /// Read once for each batch of events.
@@ -110,6 +119,8 @@ impl Worker {
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             out: Out::default(),
             runnable: VecDeque::new(),
+            outbox: Outbox::direct(),
+            held: Vec::with_capacity(HELD_MAX),
             timers: Timers::default(),
             now,
             listeners,
@@ -125,6 +136,7 @@ impl Worker {
         let mut events = Events::with_capacity(EVENTS_MAX);
         let mut batch: Vec<(Source, u32)> = Vec::with_capacity(EVENTS_MAX);
         self.listeners.register(self.poll.registry())?;
+        self.open_outbox();
         loop {
             match self.poll.poll(&mut events, self.patience()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -154,11 +166,58 @@ impl Worker {
             if is_called {
                 self.accept(Listeners::share(count));
             }
-            if is_asked && self.run_errands(own) {
-                return Ok(());
-            }
+            let is_over = is_asked && self.run_errands(own);
             self.fire_timers();
             self.work();
+            self.send_off();
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A ring belongs to the thread that makes it.
+    fn open_outbox(&mut self) {
+        let wanted = self.shared.settings().general.io_backend;
+        let (outbox, refusal) = Outbox::new(self.id, wanted);
+        self.outbox = outbox;
+        if self.id.0 > 0 {
+            return;
+        }
+        match refusal {
+            Some(error) if wanted == IoBackend::IoUring => {
+                tracing::warn!("io_backend: the kernel allows no io_uring ({error}): it is epoll");
+            }
+            Some(error) => tracing::info!("io_backend is epoll: the kernel allows no io_uring ({error})"),
+            None if self.outbox.has_volleys() => tracing::info!("io_backend is io_uring"),
+            None => tracing::info!("io_backend is epoll"),
+        }
+    }
+
+    /// Sends what turns have written, and leaves the gates that were kept for it.
+    #[inline]
+    fn send_off(&mut self) {
+        if !self.held.is_empty() {
+            self.send_off_all();
+        }
+    }
+
+    fn send_off_all(&mut self) {
+        self.outbox.fire();
+        for miss in self.outbox.take_misses() {
+            let holder = self.held.iter().find(|session| session.core.lock().keep_missed(&miss));
+            match holder {
+                // It may have to wait, or to learn that its peer is gone.
+                Some(session) => drop(session.gate.post(news::AGAIN)),
+                None => tracing::error!("nobody knows the socket of a send that failed"),
+            }
+        }
+        for session in self.held.drain(..) {
+            let happened = session.gate.news();
+            if happened != 0 {
+                let _ours = session.gate.post(happened);
+                self.runnable.push_back(session);
+            }
         }
     }
 
@@ -209,6 +268,7 @@ impl Worker {
     /// Does all there is to do for one session, and leaves its gate.
     fn turn(&mut self, session: Arc<Session>) {
         let mut happened = session.gate.first_news();
+        self.outbox.begin_turn();
         while happened != 0 {
             let mut core = session.core.lock();
             core.note(happened);
@@ -222,6 +282,15 @@ impl Worker {
             if again {
                 // The gate stays ours: it had its turn, and others have theirs first.
                 let _ours = session.gate.post(news::AGAIN);
+            }
+            if self.outbox.is_used() {
+                self.held.push(session);
+                if self.held.len() >= HELD_MAX {
+                    self.send_off();
+                }
+                return;
+            }
+            if again {
                 self.runnable.push_back(session);
                 return;
             }

@@ -279,6 +279,12 @@ impl Howdah {
             DEFAULTS.iter().filter(|(name, _)| !options.settings.iter().any(|(known, _)| known == name));
         own.for_each(|(name, value)| text.push_str(&line(name, value)));
         options.settings.iter().for_each(|(name, value)| text.push_str(&line(name, value)));
+        // The same tests on another way to the kernel, but for those that choose one themselves.
+        if let Ok(backend) = std::env::var(IO_BACKEND)
+            && !text.contains("\nio_backend =")
+        {
+            text.push_str(&line("io_backend", &backend));
+        }
         let mut sections: Vec<&str> = options.sections.iter().map(|(section, ..)| section.as_str()).collect();
         sections.dedup();
         for section in sections {
@@ -437,6 +443,9 @@ pub const ADMIN_PASSWORD: &str = "admin-password";
 /// The user who may look but not change.
 pub const STATS: &str = "stats";
 pub const STATS_PASSWORD: &str = "stats-password";
+
+/// Names the `io_backend` that poolers are tested with, unless a test sets it.
+const IO_BACKEND: &str = "HOWDAH_TEST_IO_BACKEND";
 
 const DEFAULTS: [(&str, &str); 8] = [
     ("listen_addr", "127.0.0.1"),

@@ -9,7 +9,7 @@ use super::table;
 use crate::secret::Secret;
 use crate::share::Share;
 use crate::value::{COUNT, Kind, POOL_MODE, STATE_MODE};
-use crate::words::{AuthType, Compat, ListenLost, ServerAuth, SslMode, TlsProtocols};
+use crate::words::{AuthType, Compat, IoBackend, ListenLost, ServerAuth, SslMode, TlsProtocols};
 
 table! {
     /// The section `[pgbouncer]`: one field a key, of the same name. A time of zero means off, unless the
@@ -374,6 +374,11 @@ table! {
 
     /// Worker threads that move data between clients and servers; 0 = one for each core.
     workers: u32 = Kind::Whole { min: 0, max: 1024 }, Some("0"), Restart, Built;
+
+    /// How workers hand bytes to the kernel. `io_uring` sends what many clients and servers are to get in one
+    /// system call, which needs Linux 6.1 and leave to use it; where that is missing it is `epoll`, a call for
+    /// each. The log says which it is.
+    io_backend: IoBackend = Kind::Word(IoBackend::NAMES), Some("auto"), Restart, Built;
 
     /// Whose behaviour to show where the two differ. `howdah` answers as PostgreSQL would; `pgbouncer` gives
     /// PgBouncer's known flaws back: the misuse of a prepared statement's name closes the connection, and a

@@ -29,11 +29,11 @@ const PGBOUNCER: &str = "
 const OURS: &str = "
     workers compat server_auth_allowed cancel_connections_max prepared_statement_size_max
     login_connections_max session_state max_pinned state_functions notify_pins listen_fanout
-    listen_connections_max listen_channels_max notify_queue_size_max listen_lost";
+    listen_connections_max listen_channels_max notify_queue_size_max listen_lost io_backend";
 
 const RESTART: &str = "
     disable_pqexec job_name listen_addr listen_backlog listen_port pidfile pkt_buf resolv_conf so_reuseport
-    track_extra_parameters unix_socket_dir unix_socket_group unix_socket_mode user workers";
+    track_extra_parameters unix_socket_dir unix_socket_group unix_socket_mode user workers io_backend";
 
 const NO_DEFAULT: &str = "
     auth_dbname auth_file auth_ident_file auth_ldap_options auth_user client_tls13_ciphers
