@@ -23,7 +23,7 @@ pub struct Options {
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["quick", "loads", "modes", "logins", "memory", "postgres"])]
     pub scenario: Option<Scenario>,
     /// Targets to run: direct, relay, relay-uring, pgbouncer, haproxy, pgpool2, howdah (1 and 2 workers), howdah-N (N
-    /// workers)
+    /// workers), howdah-N-epoll (without io_uring)
     #[arg(long, value_delimiter = ',', value_name = "TARGETS")]
     pub only: Vec<String>,
     /// One more target that runs already, in front of a database with pgbench's tables

@@ -31,6 +31,8 @@ pub enum Kind {
     Howdah {
         /// Its worker threads.
         workers: usize,
+        /// A call for each send, whatever the kernel could do.
+        epoll: bool,
     },
     /// Howdah that does not look at statements for session state, with one worker.
     HowdahOff,
@@ -49,10 +51,14 @@ impl Kind {
             "haproxy" => vec![Kind::Haproxy],
             "pgpool2" => vec![Kind::Pgpool2],
             "howdah-off" => vec![Kind::HowdahOff],
-            "howdah" => vec![Kind::Howdah { workers: 1 }, Kind::Howdah { workers: 2 }],
+            "howdah" => {
+                vec![Kind::Howdah { workers: 1, epoll: false }, Kind::Howdah { workers: 2, epoll: false }]
+            }
             _ => {
-                let workers = word.strip_prefix("howdah-")?.parse().ok().filter(|&workers| workers > 0)?;
-                vec![Kind::Howdah { workers }]
+                let word = word.strip_prefix("howdah-")?;
+                let number = word.strip_suffix("-epoll");
+                let workers = number.unwrap_or(word).parse().ok().filter(|&workers| workers > 0)?;
+                vec![Kind::Howdah { workers, epoll: number.is_some() }]
             }
         })
     }
@@ -77,7 +83,7 @@ impl Kind {
             | Kind::Haproxy
             | Kind::Pgpool2
             | Kind::HowdahOff => 1,
-            Kind::Howdah { workers } => workers,
+            Kind::Howdah { workers, .. } => workers,
         }
     }
 
@@ -112,7 +118,8 @@ impl fmt::Display for Kind {
             Kind::Pgbouncer => f.pad("pgbouncer"),
             Kind::Haproxy => f.pad("haproxy"),
             Kind::Pgpool2 => f.pad("pgpool2"),
-            Kind::Howdah { workers } => f.pad(&format!("howdah-{workers}")),
+            Kind::Howdah { workers, epoll: false } => f.pad(&format!("howdah-{workers}")),
+            Kind::Howdah { workers, epoll: true } => f.pad(&format!("howdah-{workers}-epoll")),
             Kind::HowdahOff => f.pad("howdah-off"),
             Kind::Given(name) => f.pad(name),
         }

@@ -241,7 +241,7 @@ pub fn heard(core: &mut Core, is_heard: bool) {
 /// Of a client that listens, at the end of a turn: what has changed is made known, and what waits is written, as far
 /// as the client takes it. The rest follows when its socket takes bytes again.
 #[cold]
-pub fn attend(worker: &Worker, session: &Arc<Session>, core: &mut Core) {
+pub fn attend(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
     let Some(listener) = steady.listener else { return };
     if let Some(channels) = steady.link.settled_channels() {

@@ -4,7 +4,7 @@ use super::*;
 
 fn plan() -> Plan {
     Plan {
-        targets: vec![Kind::Direct, Kind::Relay, Kind::Pgbouncer, Kind::Howdah { workers: 1 }],
+        targets: vec![Kind::Direct, Kind::Relay, Kind::Pgbouncer, Kind::Howdah { workers: 1, epoll: false }],
         loads: vec![Load::Memory { clients: 5 }, Load::Canned { clients: 1 }, Load::Canned { clients: 2 }],
         rounds: 6,
         seconds: 1,

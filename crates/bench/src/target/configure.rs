@@ -85,6 +85,9 @@ pub fn ini(
     if kind == Kind::HowdahOff {
         ini += "session_state = off\n";
     }
+    if let Kind::Howdah { epoll: true, .. } = kind {
+        ini += "io_backend = epoll\n";
+    }
     ini
 }
 

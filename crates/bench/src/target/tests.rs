@@ -39,7 +39,7 @@ fn howdah_means_one_and_two_workers() {
 fn poolers_get_the_same_settings_but_for_workers() {
     let bouncer =
         ini(Kind::Pgbouncer, POSTGRES).replace("pgbouncer.", "X.").replace("bench_pgbouncer", "ROLE");
-    let howdah = ini(Kind::Howdah { workers: 2 }, POSTGRES)
+    let howdah = ini(Kind::Howdah { workers: 2, epoll: false }, POSTGRES)
         .replace("howdah-2.", "X.")
         .replace("bench_howdah_2", "ROLE");
     assert_eq!(howdah, format!("{bouncer}workers = 2\n"));
@@ -91,7 +91,7 @@ fn haproxy_holds_clients_back_only_when_told() {
 #[test]
 fn only_the_role_for_scram_is_asked() {
     let expected = "host all bench_howdah_2 127.0.0.1/32 trust\nhost all bench_howdah_2_scram 127.0.0.1/32 scram-sha-256\n";
-    assert_eq!(configure::hba(Kind::Howdah { workers: 2 }), expected);
+    assert_eq!(configure::hba(Kind::Howdah { workers: 2, epoll: false }), expected);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_missing_binary_is_found_before_anything_starts() {
         called: Called::Alone,
     };
     assert!(binaries.check(Kind::Direct).is_ok() && binaries.check(Kind::Relay).is_ok());
-    for kind in [Kind::Pgbouncer, Kind::Haproxy, Kind::Pgpool2, Kind::Howdah { workers: 1 }] {
+    for kind in [Kind::Pgbouncer, Kind::Haproxy, Kind::Pgpool2, Kind::Howdah { workers: 1, epoll: false }] {
         let error = binaries.check(kind).expect_err("refused");
         assert_eq!(error.to_string().lines().count(), 1);
         assert_eq!(error.exit_code(), 2);
