@@ -49,7 +49,7 @@ fn a_managed_service_has_two_walls() {
 #[test]
 fn session_state_is_measured_over_a_pool_that_is_shared_and_over_one_that_may_grow() {
     let stages = Scenario::SessionState
-        .stages(&Asked { targets: vec![Kind::Direct, Kind::Howdah { workers: 1 }], ..asked() });
+        .stages(&Asked { targets: vec![Kind::Direct, Kind::Howdah { workers: 1, epoll: false }], ..asked() });
     let sizes: Vec<_> = stages.iter().map(|stage| stage.setup.sizes.pool_size).collect();
     assert_eq!(sizes, [20, 100]);
     let loads: Vec<_> = stages
