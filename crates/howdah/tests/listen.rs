@@ -311,6 +311,28 @@ fn names_and_payloads_are_as_postgresql_has_them() {
 }
 
 #[test]
+fn each_client_reads_in_its_own_encoding() {
+    let howdah = options().setting("default_pool_size", "2").start();
+    let mut unicode = Client::listening(&howdah, "encoded");
+    let login = testkit::Login::new(USER, TRANSACTION).parameter("client_encoding", "LATIN1");
+    let mut latin = howdah.login(&login);
+    latin.sql("listen encoded");
+    notify(&howdah, "encoded", "é");
+    unicode.hears("encoded", "é");
+    let message = latin.recv();
+    assert_eq!((message.tag, &message.body[4..]), (b'A', &b"encoded\0\xe9\0"[..]));
+    assert_eq!(howdah.admin("show listeners").len(), 2);
+    // A name that the server may fold or cut in its own way is listened to by the client itself.
+    latin.send(message::message(b'Q', b"listen \xe9\0"));
+    latin.until_ready();
+    kept(&howdah, true);
+    let mut other = howdah.login(&login);
+    other.send(message::message(b'Q', b"select pg_notify('\xe9', 'self')\0"));
+    other.until_ready();
+    assert_eq!(&latin.recv().body[4..], b"\xe9\0self\0");
+}
+
+#[test]
 fn the_extended_protocol_listens_too() {
     let howdah = options().start();
     let mut own = Client::new(&howdah);
@@ -602,20 +624,65 @@ fn a_job_queue_does_each_job_once() {
     kept(&howdah, false);
 }
 
+/// As above, while the connection that listens is lost again and again: a worker that is warned looks for itself.
+#[test]
+fn a_job_queue_outlives_its_listener() {
+    const WORKERS: usize = 4;
+    const JOBS: usize = 60;
+    let howdah = options().setting("default_pool_size", "3").start();
+    let mut boss = Client::new(&howdah);
+    boss.sql("drop table if exists listen_lost; create table listen_lost (id int primary key, done_by int)");
+    let done = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| {
+                let howdah = &howdah;
+                scope.spawn(move || work_on(howdah, "listen_lost", worker))
+            })
+            .collect();
+        for job in 0..JOBS {
+            boss.sql(&format!("begin; insert into listen_lost values ({job}); notify listen_lost; commit"));
+            if job % 10 == 0 {
+                boss.sql(
+                    "select pg_terminate_backend(pid) from pg_stat_activity \
+                     where application_name = 'howdah listener' and query like '%listen_lost%'",
+                );
+            }
+        }
+        boss.sql(&format!(
+            "begin; insert into listen_lost select -n from generate_series(1, {WORKERS}) n; \
+             notify listen_lost; commit"
+        ));
+        workers.into_iter().map(|worker| worker.join().expect("a worker")).sum::<usize>()
+    });
+    assert_eq!(done, JOBS);
+    boss.sql("drop table listen_lost");
+}
+
 /// Takes jobs until one of a negative number says that it is over.
 fn work(howdah: &Howdah, worker: usize) -> usize {
-    let mut own = Client::listening(howdah, "listen_jobs");
+    work_on(howdah, "listen_jobs", worker)
+}
+
+fn work_on(howdah: &Howdah, table: &str, worker: usize) -> usize {
+    let mut own = Client::listening(howdah, table);
     let mut done = 0;
     loop {
+        own.notes.clear();
+        own.warnings.clear();
         let job = own.sql(&format!(
-            "update listen_jobs set done_by = {worker} where id = (select id from listen_jobs \
+            "update {table} set done_by = {worker} where id = (select id from {table} \
              where done_by is null order by id desc limit 1 for update skip locked) returning id"
         ));
         match job.first().and_then(|row| row[0].clone()) {
             Some(id) if id.starts_with('-') => return done,
             Some(_) => done += 1,
-            // Nothing to do: it sleeps until it hears.
-            None => drop(own.hear()),
+            // Nothing to do: it sleeps until it hears, or is warned that it may not have heard.
+            None => {
+                while own.notes.is_empty() && own.warnings.is_empty() {
+                    let message = own.raw.recv();
+                    assert!(own.take(&message));
+                }
+            }
         }
     }
 }
