@@ -45,15 +45,21 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         client: &C,
         deadline: Moment,
     ) -> Checkout<S> {
+        let near = near.into();
         if self.pin_queue.is_empty()
-            && let Some(grant) = self.grant_pinned(now, near.into())
+            && let Some(grant) = self.grant_pinned(now, near)
         {
             return Checkout::Granted(grant);
         }
         if let Some(error) = self.login_fails(now) {
             return Checkout::Refused(error);
         }
-        let ticket = self.pin_queue.push_last(Waiter { client: client.clone(), since: now, deadline });
+        let ticket = self.pin_queue.push_last(Waiter {
+            client: client.clone(),
+            since: now,
+            deadline,
+            settings: near.settings,
+        });
         Checkout::Queued { ticket, open: self.opens(now) }
     }
 
@@ -66,13 +72,19 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         since: Moment,
         deadline: Moment,
     ) -> Checkout<S> {
-        if let Some(grant) = self.grant_pinned(now, near.into()) {
+        let near = near.into();
+        if let Some(grant) = self.grant_pinned(now, near) {
             return Checkout::Granted(grant);
         }
         if let Some(error) = self.login_fails(now) {
             return Checkout::Refused(error);
         }
-        let ticket = self.pin_queue.push_first(Waiter { client: client.clone(), since, deadline });
+        let ticket = self.pin_queue.push_first(Waiter {
+            client: client.clone(),
+            since,
+            deadline,
+            settings: near.settings,
+        });
         Checkout::Queued { ticket, open: self.opens(now) }
     }
 

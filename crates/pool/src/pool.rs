@@ -57,13 +57,19 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         client: &C,
         deadline: Moment,
     ) -> Checkout<S> {
-        if let Some(grant) = self.grant_idle(now, near.into()) {
+        let near = near.into();
+        if let Some(grant) = self.grant_idle(now, near) {
             return Checkout::Granted(grant);
         }
         if let Some(error) = self.login_fails(now) {
             return Checkout::Refused(error);
         }
-        let ticket = self.queue.push_last(Waiter { client: client.clone(), since: now, deadline });
+        let ticket = self.queue.push_last(Waiter {
+            client: client.clone(),
+            since: now,
+            deadline,
+            settings: near.settings,
+        });
         Checkout::Queued { ticket, open: self.opens(now) }
     }
 
@@ -77,13 +83,19 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         since: Moment,
         deadline: Moment,
     ) -> Checkout<S> {
-        if let Some(grant) = self.grant_idle(now, near.into()) {
+        let near = near.into();
+        if let Some(grant) = self.grant_idle(now, near) {
             return Checkout::Granted(grant);
         }
         if let Some(error) = self.login_fails(now) {
             return Checkout::Refused(error);
         }
-        let ticket = self.queue.push_first(Waiter { client: client.clone(), since, deadline });
+        let ticket = self.queue.push_first(Waiter {
+            client: client.clone(),
+            since,
+            deadline,
+            settings: near.settings,
+        });
         Checkout::Queued { ticket, open: self.opens(now) }
     }
 
@@ -233,9 +245,10 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         {
             return after;
         }
+        let settings = self.slots.at(index).near.settings;
         if !self.queue.is_empty()
             && let Some(grant) = self.lend(index, false)
-            && let Some(Waiter { client, since, .. }) = self.queue.pop()
+            && let Some(Waiter { client, since, .. }) = self.queue.pop_near(settings)
         {
             return After::Handover { client, grant, waited: now.since(since) };
         }

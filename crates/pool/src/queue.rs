@@ -45,9 +45,16 @@ pub(crate) struct Waiter<C> {
     pub(crate) client: C,
     pub(crate) since: Moment,
     pub(crate) deadline: Moment,
+    /// As in [`crate::Near`].
+    pub(crate) settings: u64,
 }
 
 const NIL: u32 = u32::MAX;
+
+/// So many waiters are looked at for one whose settings a server has: to set others costs a statement.
+const LOOKED_AT_MAX: usize = 16;
+/// So often the one at the head lets another go first.
+const PASSED_MAX: u8 = 8;
 
 /// The heap may have so many entries of clients that no longer wait before it is swept.
 const STALE_MAX: usize = 64;
@@ -56,6 +63,8 @@ struct Entry<C> {
     generation: u32,
     earlier: u32,
     later: u32,
+    /// How often another went first while it was at the head.
+    passed: u8,
     waiter: Option<Waiter<C>>,
 }
 
@@ -132,6 +141,34 @@ impl<C> Queue<C> {
         if self.first == NIL { None } else { self.remove(self.first) }
     }
 
+    /// Takes the client at the head, or one close behind it whose settings these are: nobody is passed for ever.
+    #[inline]
+    pub(crate) fn pop_near(&mut self, settings: u64) -> Option<Waiter<C>> {
+        match self.nearest(settings) {
+            NIL => None,
+            index => {
+                if index != self.first {
+                    self.entries[self.first as usize].passed += 1;
+                }
+                self.remove(index)
+            }
+        }
+    }
+
+    #[inline]
+    fn nearest(&self, settings: u64) -> u32 {
+        let mut index = self.first;
+        let is_patient = self.entries.get(index as usize).is_some_and(|entry| entry.passed < PASSED_MAX);
+        for _ in 0..if is_patient { LOOKED_AT_MAX } else { 0 } {
+            let Some(entry) = self.entries.get(index as usize) else { break };
+            if entry.waiter.as_ref().is_some_and(|waiter| waiter.settings == settings) {
+                return index;
+            }
+            index = entry.later;
+        }
+        self.first
+    }
+
     /// Takes a client out, wherever it stands.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Waiter<C>> {
         self.find(ticket)?;
@@ -167,11 +204,18 @@ impl<C> Queue<C> {
         let index = match self.free.pop() {
             Some(index) => {
                 let entry = &mut self.entries[index as usize];
-                (entry.earlier, entry.later, entry.waiter) = (NIL, NIL, Some(waiter));
+                (entry.earlier, entry.later, entry.passed) = (NIL, NIL, 0);
+                entry.waiter = Some(waiter);
                 index
             }
             None => {
-                self.entries.push(Entry { generation: 0, earlier: NIL, later: NIL, waiter: Some(waiter) });
+                self.entries.push(Entry {
+                    generation: 0,
+                    earlier: NIL,
+                    later: NIL,
+                    passed: 0,
+                    waiter: Some(waiter),
+                });
                 (self.entries.len() - 1) as u32
             }
         };

@@ -154,6 +154,24 @@ fn ticket_of_one_queue_finds_nothing_in_the_other() {
 }
 
 #[test]
+fn waiter_whose_settings_a_server_has_goes_first_but_not_for_ever() {
+    let mut bench = Bench::with_idle(Limits { size: 1, ..LIMITS }, 1);
+    let mut slot = bench.grant('z').slot;
+    let near = |settings| Near { worker: W0, settings };
+    let _ = bench.pool.checkout(bench.now, near(1), &'a', Moment::NEVER);
+    let mut passed = 0;
+    loop {
+        let _ = bench.pool.checkout(bench.now, near(2), &'b', Moment::NEVER);
+        match bench.pool.release(bench.now, slot, near(2), Released::Clean) {
+            After::Handover { client: 'b', grant, .. } => (slot, passed) = (grant.slot, passed + 1),
+            After::Handover { client: 'a', .. } => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(passed, 8);
+}
+
+#[test]
 fn server_with_the_clients_settings_goes_before_one_of_the_same_worker() {
     let mut bench = Bench::with_idle(Limits { size: 3, ..LIMITS }, 3);
     let near = |worker, settings| Near { worker, settings };

@@ -99,6 +99,8 @@ struct Held {
 struct Waiting {
     client: u32,
     since: Moment,
+    settings: u64,
+    passed: u8,
     deadline: Moment,
     ticket: Ticket,
 }
@@ -189,7 +191,8 @@ impl World {
             }
             Checkout::Queued { ticket, open } => {
                 assert!(self.idle.is_empty() || (pins && (!self.may_pin() || !self.pinning.is_empty())));
-                let waiting = Waiting { client, since, deadline, ticket };
+                let settings = near.settings;
+                let waiting = Waiting { client, since, settings, passed: 0, deadline, ticket };
                 let list = if pins { &mut self.pinning } else { &mut self.waiting };
                 list.insert(if age_s.is_some() { 0 } else { list.len() }, waiting);
                 self.opens(open);
@@ -250,13 +253,20 @@ impl World {
     }
 
     /// Who is next for a free server: the one who has waited longest of those who wait for nothing else.
-    fn next_waiter(&mut self, pinned: bool) -> Waiting {
+    fn next_waiter(&mut self, pinned: bool, settings: u64) -> Waiting {
         let may = self.may_pin();
         let pin = self.pinning.first().filter(|_| may).map(|waiting| waiting.since);
         let other = self.waiting.first().map(|waiting| waiting.since);
         let is_pin = pin.is_some_and(|pin| other.is_none_or(|other| pin <= other));
         assert_eq!(pinned, is_pin, "who waits longest is next");
-        if pinned { self.pinning.remove(0) } else { self.waiting.remove(0) }
+        if pinned {
+            return self.pinning.remove(0);
+        }
+        let is_patient = self.waiting[0].passed < 8;
+        let near = self.waiting.iter().take(16).position(|waiting| waiting.settings == settings);
+        let at = near.filter(|_| is_patient).unwrap_or(0);
+        self.waiting[0].passed += u8::from(at > 0);
+        self.waiting.remove(at)
     }
 
     fn after(&mut self, held: Held, after: After<u32, u32>) {
@@ -264,7 +274,11 @@ impl World {
         match after {
             After::Handover { client, grant, .. } => {
                 assert_eq!((grant.slot, grant.server), (held.slot, held.server));
-                assert_eq!(self.next_waiter(grant.pinned).client, client, "first come, first served");
+                assert_eq!(
+                    self.next_waiter(grant.pinned, held.settings).client,
+                    client,
+                    "first come, first served"
+                );
                 self.held.push(Held { active: true, pinned: grant.pinned, ..held });
             }
             After::Idle => {
