@@ -583,6 +583,7 @@ fn a_restart_of_the_server_is_survived() {
     let postgres = testkit::Postgres::start(testkit::PostgresOptions::new(Version::wanted()));
     let howdah = oracle::pooler_to(&postgres.connection("postgres")).start();
     let mut own = Client::listening(&howdah, "restart");
+    kept(&howdah, false);
     postgres.kill();
     postgres.start_again();
     while own.warnings.is_empty() {
