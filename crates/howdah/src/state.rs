@@ -37,7 +37,7 @@ fn report(path: &str, text: &[u8]) -> String {
                 Class::None => ("none", String::new()),
                 Class::Ends => ("none", ": ends state".to_owned()),
                 Class::Carried => ("carried", String::new()),
-                Class::Unseen => ("cannot be seen", format!("; instead: {}", unseen_hint(&effect))),
+                Class::Unseen => ("the server is asked", format!("; instead: {}", unseen_hint(&effect))),
                 Class::Pins(reason) => {
                     let (what, until, instead) = reason.says();
                     ("pins", format!(" until {until}: {what}; instead: {instead}"))
@@ -60,7 +60,7 @@ fn report(path: &str, text: &[u8]) -> String {
     }
     let _ = writeln!(
         report,
-        "{path}: {carried} carried, {pins} pin, {unseen} cannot be seen; {none} statements without state"
+        "{path}: {carried} carried, {pins} pin, {unseen} of which the server is asked; {none} statements without state"
     );
     report
 }

@@ -15,10 +15,10 @@ fn each_statement_is_named_with_its_line_class_and_hint() {
             "f.sql:3: SET a: carried",
             "f.sql:5: select 'x y': none",
             "f.sql:6: LISTEN c: pins until UNLISTEN: LISTEN; instead: listen on a connection that does nothing else",
-            "f.sql:7: DO: cannot be seen; instead: make state in statements of its own, or end it within",
+            "f.sql:7: DO: the server is asked; instead: make state in statements of its own, or end it within",
             "f.sql:7: DROP t: none: ends state",
             "f.sql:8: UNLISTEN c: none: ends state",
-            "f.sql: 1 carried, 1 pin, 1 cannot be seen; 4 statements without state",
+            "f.sql: 1 carried, 1 pin, 1 of which the server is asked; 4 statements without state",
         ]
     );
 }

@@ -194,7 +194,7 @@ pub enum Class {
     Carried,
     /// The client keeps its server.
     Pins(Reason),
-    /// Cannot be known.
+    /// Cannot be known from the text: the server must be asked.
     Unseen,
 }
 
@@ -293,7 +293,8 @@ impl Effect<'_> {
         match self {
             Effect::Set(set) => set.class(),
             Effect::SetConfig(set) => set.class(),
-            Effect::Prepare { .. } | Effect::Execute(_) => Class::Carried,
+            Effect::Prepare { .. } => Class::Pins(Reason::Prepared),
+            Effect::Execute(_) => Class::None,
             Effect::Declare { hold: true, .. } => Class::Pins(Reason::HoldCursor),
             Effect::Listen(_) => Class::Pins(Reason::Listen),
             Effect::Load => Class::Pins(Reason::Library),
