@@ -250,7 +250,12 @@ impl Pair<'_> {
                 match self.note_query(message) {
                     Noted::Nothing => {}
                     Noted::Deeds => entry.marks.state = true,
-                    Noted::Refused => return self.refuse_query(message, entry),
+                    Noted::Refused(instead) => return self.refuse_query(message, instead, entry),
+                    Noted::Renamed(renamed) => {
+                        self.client.unnamed = None;
+                        self.server.unnamed = None;
+                        return self.run_renamed(message, &renamed, entry);
+                    }
                     Noted::Asks => return Step::Pin,
                     Noted::Awaited => return Step::Wait,
                 }

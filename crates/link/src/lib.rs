@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod by_sql;
 mod carry;
 mod census;
 mod channels;

@@ -9,6 +9,7 @@ use wire::client::{BindHead, Parse, tag};
 use wire::encode;
 use wire::server::TransactionStatus;
 
+use crate::by_sql::Renamed;
 use crate::channels::{Hearing, Hears};
 use crate::from_client::{Message, Pair, Step};
 use crate::from_server::Ear;
@@ -24,11 +25,13 @@ pub(crate) enum Noted {
     Nothing,
     /// What it does waits for its answer.
     Deeds,
-    /// It is not to be done.
-    Refused,
+    /// It is not to be done, and the client is told this.
+    Refused(Instead),
+    /// It names statements that the server has under another name.
+    Renamed(Renamed),
     /// It keeps its server, and may not yet.
     Asks,
-    /// Somebody must listen before it can be sent.
+    /// It cannot be sent yet: somebody must listen first, or it depends on an answer.
     Awaited,
 }
 
@@ -131,7 +134,18 @@ impl Pair<'_> {
         if effects.is_plain() && message.is_whole {
             return Noted::Nothing;
         }
-        self.note(&effects, &[], message.is_whole)
+        if !self.client.has_names() || !self.policy.maps_statements() || !message.is_whole {
+            return self.note(&effects, &[], message.is_whole);
+        }
+        let renamed = match self.named_by_sql(text, &effects) {
+            Ok(renamed) => renamed,
+            Err(noted) => return noted,
+        };
+        match (renamed, self.note(&effects, &[], true)) {
+            (Some(renamed), Noted::Nothing) => Noted::Renamed(renamed),
+            (Some(renamed), Noted::Deeds) => Noted::Renamed(Renamed { has_deeds: true, ..renamed }),
+            (_, noted) => noted,
+        }
     }
 
     #[cold]
@@ -151,7 +165,7 @@ impl Pair<'_> {
             && let Some(words) = refusal::words(&pending, effects)
         {
             self.client.push_misused(words.as_bytes());
-            return Noted::Refused;
+            return Noted::Refused(Instead::State);
         }
         if self.must_ask(&pending) {
             return Noted::Asks;
@@ -176,6 +190,7 @@ impl Pair<'_> {
             sequences_are_read: self.statements.sequences_are_read(),
             values,
             texts,
+            client: self.client,
             hears,
             is_unicode: self.is_unicode(),
             dialect: self.client.dialect,
@@ -219,8 +234,8 @@ impl Pair<'_> {
 
     /// A query that fails at once goes to the server in its place.
     #[cold]
-    pub(crate) fn refuse_query(&mut self, message: Message<'_>, mut entry: Entry) -> Step {
-        entry.marks.refusal = Some(Instead::State);
+    pub(crate) fn refuse_query(&mut self, message: Message<'_>, instead: Instead, mut entry: Entry) -> Step {
+        entry.marks.refusal = Some(instead);
         self.server.ledger.push(entry);
         self.out.to_server.make(|bytes| encode::query(bytes, FAILS));
         self.discard(message);
@@ -352,7 +367,7 @@ impl Pair<'_> {
             let policy = self.policy;
             let effects = scan(&portal.text, self.client.dialect, policy);
             match self.note(&effects, &portal.values, true) {
-                Noted::Nothing | Noted::Refused => {}
+                Noted::Nothing | Noted::Refused(_) | Noted::Renamed(_) => {}
                 Noted::Deeds => entry.marks.state = true,
                 Noted::Asks => return Step::Pin,
                 Noted::Awaited => return Step::Wait,

@@ -88,7 +88,8 @@ impl Pair<'_> {
         if !self.client.is_certain(parse.name, batch) {
             return Step::Wait;
         }
-        if self.client.statement(parse.name).is_some() {
+        let is_by_sql = self.state.as_ref().is_some_and(|state| state.has_prepared(parse.name));
+        if is_by_sql || self.client.statement(parse.name).is_some() {
             if self.server.ledger.owes_ready() {
                 // It may be a DEALLOCATE or DISCARD that is not answered yet.
                 return Step::Wait;
@@ -134,7 +135,7 @@ impl Pair<'_> {
 
     /// Sends a Parse under the server's name, behind a Close if it has the statement already, and a Close for
     /// what must go to make room for it.
-    fn send_parse(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
+    pub(crate) fn send_parse(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
         if self.server.prepared.touch(statement.id) {
             self.send_close(statement);
         }
@@ -321,6 +322,9 @@ impl Pair<'_> {
         }
         let is_known = self.client.statement(name).is_some();
         if !is_known && !name.starts_with(SERVER_NAME_PREFIX) {
+            if let Some(state) = self.state {
+                state.close_prepared(name);
+            }
             self.pass(message, Some(target_owed(tag::CLOSE, true)));
             return Step::Done;
         }

@@ -27,6 +27,9 @@ use deed::{Deed, Kinds, Pending};
 use levels::Levels;
 use pins::Held;
 
+/// So many names that SQL has given are known of one client.
+const PREPARED_MAX: usize = 4096;
+
 /// What a client whose statements do something to its session has to keep. Clients whose statements do not have none.
 #[derive(Debug, Default)]
 pub(crate) struct State {
@@ -46,6 +49,8 @@ pub(crate) struct State {
     pub(crate) unknown: Vec<Box<[u8]>>,
     /// Channels on which the server listens, and need not.
     pub(crate) unlisten: Vec<Channel>,
+    /// Names of statements that SQL has prepared; they keep the server.
+    prepared: Vec<Box<[u8]>>,
     /// How often in a row the server did not answer.
     pub(crate) failures: u8,
     /// The question under way.
@@ -205,6 +210,19 @@ impl State {
         !self.failed && self.restoring.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
     }
 
+    /// Whether SQL has prepared a statement of this name.
+    pub(crate) fn has_prepared(&self, name: &[u8]) -> bool {
+        self.prepared.iter().any(|other| **other == *name)
+    }
+
+    /// A statement is closed by the protocol: one of SQL's, perhaps.
+    pub(crate) fn close_prepared(&mut self, name: &[u8]) {
+        if self.has_prepared(name) {
+            self.prepared.retain(|other| **other != *name);
+            self.doubts = self.doubts.with(Kinds::PREPARED);
+        }
+    }
+
     fn doubt(&mut self, kinds: Kinds, verb: &str) {
         self.doubts = self.doubts.with(kinds);
         self.held.suspect(verb);
@@ -253,6 +271,10 @@ impl State {
                 self.levels.touch(client, server);
                 client.channels = None;
             }
+            Deed::Prepare(name) if self.prepared.len() >= PREPARED_MAX => drop(name),
+            Deed::Prepare(name) => self.prepared.push(name),
+            Deed::Deallocate(name) => self.prepared.retain(|other| *other != name),
+            Deed::DeallocateAll => self.prepared.clear(),
             Deed::Savepoint(name) => self.levels.savepoint(name, client, server),
             Deed::RollbackTo(name) => {
                 let left = self.levels.rollback_to(&name, client, server);
@@ -316,6 +338,7 @@ impl State {
                 client.channels = None;
                 self.unlisten.clear();
                 self.texts.clear();
+                self.prepared.clear();
                 self.doubts = Kinds::default();
                 if server.ledger.front().is_none_or(|entry| entry.owed != Owed::Query) {
                     // In a batch it may still be rolled back.

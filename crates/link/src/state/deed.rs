@@ -66,6 +66,10 @@ pub(crate) enum Deed {
     Listen(Channel),
     Unlisten(Channel),
     UnlistenAll,
+    /// A statement is prepared by SQL under this name.
+    Prepare(Box<[u8]>),
+    Deallocate(Box<[u8]>),
+    DeallocateAll,
     Savepoint(Box<[u8]>),
     RollbackTo(Box<[u8]>),
     Release(Box<[u8]>),

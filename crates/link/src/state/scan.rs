@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use client::Dialect;
+use client::{Client, Dialect};
 use model::StateMode;
 use sql::name::Name;
 use sql::state::{
@@ -48,6 +48,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) hears: Hears<'a>,
     /// Names mean the same to the client and to every server.
     pub(crate) is_unicode: bool,
+    pub(crate) client: &'a Client,
     pub(crate) dialect: Dialect,
     pub(crate) policy: &'a Policy,
 }
@@ -82,12 +83,25 @@ impl Reading<'_> {
                 }
             }
             Effect::Discard(what) => push(Deed::Discard(what)),
-            Effect::Prepare { .. } => push(Deed::Doubt(Kinds::PREPARED)),
-            Effect::Deallocate(_) | Effect::DeallocateAll => push(Deed::MayEnd(Kinds::PREPARED)),
+            Effect::Prepare { name, .. } => {
+                push(Deed::Prepare(name.to_vec().into()));
+                push(Deed::Doubt(Kinds::PREPARED));
+            }
+            Effect::Deallocate(name) => {
+                push(Deed::Deallocate(name.to_vec().into()));
+                push(Deed::MayEnd(Kinds::PREPARED));
+            }
+            Effect::DeallocateAll => {
+                push(Deed::DeallocateAll);
+                push(Deed::MayEnd(Kinds::PREPARED));
+            }
             Effect::Execute(name) => {
                 let name = name.to_vec();
                 let text = self.texts.iter().find(|(other, _)| **other == *name);
-                if let Some((_, text)) = text.filter(|_| depth < DEPTH_MAX) {
+                let text = text.map(|(_, text)| &**text);
+                // What was prepared by the protocol is run by SQL as well.
+                let text = text.or_else(|| self.client.statement(&name).map(|statement| statement.text()));
+                if let Some(text) = text.filter(|_| depth < DEPTH_MAX) {
                     let effects = scan(text, self.dialect, self.policy);
                     effects.each(|_, effect| self.deeds(&effect, number, depth + 1, pending));
                 }

@@ -847,3 +847,89 @@ fn in_session_mode_a_reset_goes_back_to_the_login_too() {
          < C(SET) C(DISCARD ALL) Z(I)",
     );
 }
+
+#[test]
+fn what_the_protocol_has_prepared_is_run_by_sql() {
+    check(&format!(
+        "C P(s,select 1) S
+         > P(#1,select 1) S
+         S 1 Z(I)
+         < 1 Z(I)
+         free
+         C Q(execute s;explain analyze execute \"s\")
+         > Q(execute howdah_1;explain analyze execute howdah_1)
+         S {QUERY}
+         < {QUERY}
+         free
+         server 2
+         C Q(execute s)
+         > P(#1,select 1) S Q(execute howdah_1)
+         S 1 Z(I)
+         <
+         S {QUERY}
+         < {QUERY}
+         free
+         C Q(execute t)
+         > Q(execute t)
+         S E(26000 no) Z(I)
+         < E(26000 no) Z(I)
+         free
+         C Q(prepare s as select 2)
+         > Q(EXECUTE howdah_0)
+         S E(26000 no) Z(I)
+         < E(42P05 prepared statement \"s\" already exists) Z(I)
+         free"
+    ));
+}
+
+#[test]
+fn what_sql_has_prepared_takes_its_name_from_the_protocol() {
+    check(
+        "C Q(prepare s as select 1)
+         > Q(prepare s as select 1)
+         S C(PREPARE) Z(I)
+         < C(PREPARE) Z(I)
+         > Q(census p)
+         S D(p,,) C(SELECT 1) Z(I)
+         <
+         held
+         C P(s,select 2) S
+         > B(#0) S
+         S E(26000 no) Z(I)
+         < E(42P05 prepared statement \"s\" already exists) Z(I)
+         held
+         C C(s) S
+         > C(s) S
+         S 3 Z(I)
+         < 3 Z(I)
+         > Q(census p)
+         S C(SELECT 0) Z(I)
+         <
+         free",
+    );
+}
+
+#[test]
+fn what_the_protocol_has_prepared_is_known_for_what_it_does_when_sql_runs_it() {
+    check(&format!(
+        "C P(s,set a = 1) S
+         > P(#1,set a = 1) S
+         S 1 Z(I)
+         < 1 Z(I)
+         free
+         C Q(execute s)
+         > Q(execute howdah_1)
+         S C(SET) Z(I)
+         < C(SET) Z(I)
+         free
+         client b
+         C Q(select 1)
+         > Q(RESET \"a\";)
+         S C(RESET) Z(I)
+         <
+         > Q(select 1)
+         S {QUERY}
+         < {QUERY}
+         free"
+    ));
+}
