@@ -366,6 +366,9 @@ impl Pair<'_> {
         if let Some(portal) = portal.cloned() {
             let policy = self.policy;
             let effects = scan(&portal.text, self.client.dialect, policy);
+            if self.client.has_names() && !self.deallocate_within_batch(&effects, &mut entry) {
+                return Step::Wait;
+            }
             match self.note(&effects, &portal.values, true) {
                 Noted::Nothing | Noted::Refused(_) | Noted::Renamed(_) => {}
                 Noted::Deeds => entry.marks.state = true,

@@ -21,7 +21,7 @@ const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
 /// nothing.
 const NOBODY: &[u8] = b"howdah_0";
 /// A statement without text or parameters, as the rest of a Parse.
-const EMPTY: &[u8] = &[0, 0, 0];
+pub(crate) const EMPTY: &[u8] = &[0, 0, 0];
 /// What of an unnamed statement is kept for another server, in bytes; a larger one lives on one server.
 const UNNAMED_BYTES_MAX: usize = 1 << 20;
 
@@ -60,16 +60,30 @@ impl Pair<'_> {
         if !self.note_parse(message) {
             return Step::Pin;
         }
+        let renamed = match self.state.is_some() && self.client.has_names() {
+            true => match self.renamed_parse(message) {
+                Found::Open => return Step::Wait,
+                Found::Statement(rest) => Some(rest),
+                Found::Nothing => None,
+            },
+            false => None,
+        };
         self.client.unnamed_serial = self.client.unnamed_serial.wrapping_add(1);
         let serial = self.client.unnamed_serial;
         // Bound at once, as most drivers do, it is never asked for again; else it must outlive this lease.
         let is_bound_at_once = message.next == Some(tag::BIND);
         self.client.unnamed = None;
         if message.is_whole && !is_bound_at_once && message.body.len() <= UNNAMED_BYTES_MAX {
-            let rest = message.body[1..].into();
+            let rest = renamed.as_deref().unwrap_or(&message.body[1..]).into();
             self.client.unnamed = Some(Box::new(Unnamed { serial, rest }));
         }
         self.server.unnamed = Some(UnnamedOf { client: self.client.id, serial });
+        if let Some(rest) = renamed {
+            self.out.to_server.make(|bytes| encode::parse(bytes, b"", &rest));
+            self.server.ledger.push(Entry::client(Owed::Parse));
+            self.discard(message);
+            return Step::Done;
+        }
         self.pass(message, Some(Owed::Parse));
         Step::Done
     }

@@ -210,9 +210,11 @@ impl State {
         !self.failed && self.restoring.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
     }
 
-    /// Whether SQL has prepared a statement of this name.
+    /// Whether SQL has prepared a statement of this name, or will have.
     pub(crate) fn has_prepared(&self, name: &[u8]) -> bool {
+        let prepares = |deed: &Deed| matches!(deed, Deed::Prepare(other) if **other == *name);
         self.prepared.iter().any(|other| **other == *name)
+            || self.pending.iter().any(|pending| pending.count(prepares) > 0)
     }
 
     /// A statement is closed by the protocol: one of SQL's, perhaps.

@@ -13,15 +13,10 @@ pub struct NotYet {
 pub const NOT_YET: &[NotYet] = &[
     NotYet { kind: "serial", cells: "some", why: OUT_OF_SIGHT },
     NotYet { kind: "identity", cells: "some", why: OUT_OF_SIGHT },
-    NotYet { kind: "by the protocol, run by SQL", cells: "some", why: NAMES },
-    NotYet { kind: "by the protocol, and DEALLOCATE", cells: "some", why: NAMES },
-    NotYet { kind: "by SQL, run by the protocol", cells: "some", why: NAMES },
-    NotYet { kind: "by SQL, and the name by the protocol", cells: "some", why: NAMES },
     NotYet { kind: "startup of a role", cells: "some", why: ROLE },
 ];
 
 const OUT_OF_SIGHT: &str = "the column's nextval is not in the statement: lastval and currval are another's";
-const NAMES: &str = "a statement by the protocol has another name on the server: SQL does not find it";
 const ROLE: &str = "RESET ROLE goes to the role of the server's login, until the end of the transaction";
 
 /// Why this cell is not expected to hold, and whether it may by chance.

@@ -933,3 +933,43 @@ fn what_the_protocol_has_prepared_is_known_for_what_it_does_when_sql_runs_it() {
          free"
     ));
 }
+
+#[test]
+fn names_are_one_namespace_within_a_batch_too() {
+    check(
+        "C P(s,select 1) S
+         > P(#1,select 1) S
+         S 1 Z(I)
+         < 1 Z(I)
+         free
+         server 2
+         C P(,execute s) B E S
+         > P(#1,select 1) P(,execute howdah_1) B E S
+         S 1 1 2 D(1) C(SELECT 1) Z(I)
+         < 1 2 D(1) C(SELECT 1) Z(I)
+         free
+         C P(,deallocate s) B E S B(s) E S
+         > P(,deallocate s) B P(s,) E S
+         S 1 2 1 C(DEALLOCATE) Z(I)
+         < 1 2 C(DEALLOCATE) Z(I)
+         > B(s) E S
+         S E(26000 no such statement) Z(I)
+         < E(26000 no such statement) Z(I)
+         free",
+    );
+    // What is skipped did not happen.
+    check(
+        "C P(s,select 1) S
+         > P(#1,select 1) S
+         S 1 Z(I)
+         < 1 Z(I)
+         free
+         C P(,select 1/0) B E P(,deallocate s) B E S
+         > P(,select 1/0) B E P(,deallocate s) B P(s,) E S
+         S 1 2 E(22012 x) Z(I)
+         < 1 2 E(22012 x) Z(I)
+         free
+         C B(s) E S
+         > B(#1) E S",
+    );
+}
