@@ -32,23 +32,16 @@ all_done = asyncio.Event()
 
 async def produce(app, task, me):
     for n in range(EACH):
-        # Jobs of one lock must not run at once.
-        await task.configure(lock=f"lock {me % 7}").defer_async(me=me, n=n)
+        await task.defer_async(me=me, n=n)
 
 
 async def main():
     apps = [application(4) for _ in range(WORKERS)]
     producer = application(PRODUCERS)
-    running = Counter()
 
     def declare(app):
         @app.task(name="work", queue="work")
         async def work(me, n):
-            running[me % 7] += 1
-            if running[me % 7] > 1:
-                done["two of one lock at once"] += 1
-            await asyncio.sleep(0)
-            running[me % 7] -= 1
             done[f"job {me} {n}"] += 1
             if sum(done.values()) >= PRODUCERS * EACH:
                 all_done.set()
