@@ -142,7 +142,9 @@ const PINNED: [(&str, &str, &str, &str, &str); 5] = [
 
 #[test]
 fn what_cannot_be_carried_keeps_the_server_while_it_lasts() {
-    let howdah = pooler(Version::wanted()).setting("default_pool_size", "2").start();
+    // Else LISTEN keeps none.
+    let howdah =
+        pooler(Version::wanted()).setting("default_pool_size", "2").setting("listen_fanout", "0").start();
     let mut own = howdah.session(USER, TRANSACTION);
     let mut other = howdah.session(USER, TRANSACTION);
     for (make, ask, mine, theirs, end) in PINNED {
