@@ -31,11 +31,10 @@ pub enum Checkout {
     Refused(Box<Refusal>),
 }
 
-/// Who uses a server, or asks for one. Sets of settings that are alike are one, so where it lies tells it from
-/// others; if another lies there one day, all that is lost is a hint.
+/// Who uses a server, or asks for one.
 #[inline]
-fn near(worker: &Worker, parameters: &Arc<Parameters>) -> Near {
-    Near { worker: worker.id, settings: Arc::as_ptr(parameters) as usize as u64 }
+fn near(worker: &mut Worker, parameters: &Arc<Parameters>) -> Near {
+    Near { worker: worker.id, settings: worker.digests.of(parameters) }
 }
 
 /// Asks the pool for a server.

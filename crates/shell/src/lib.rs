@@ -35,6 +35,7 @@ mod peer;
 pub mod pins;
 mod random;
 mod alike;
+mod digests;
 mod journal;
 
 pub mod control;

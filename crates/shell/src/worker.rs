@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use settings::IoBackend;
 
 use crate::accept::Listeners;
+use crate::digests::Digests;
 use crate::moored::Moored;
 use crate::outbox::Outbox;
 use crate::session::{Phase, Session, news};
@@ -84,6 +85,8 @@ pub struct Worker {
     pub scratch: Box<[u8]>,
     /// What a link wants written.
     pub out: Out,
+    /// Of the settings that clients and servers have.
+    pub digests: Digests,
     /// Sessions whose gate is ours.
     pub runnable: VecDeque<Arc<Session>>,
     /// Where what is written goes.
@@ -118,6 +121,7 @@ impl Worker {
             shared,
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             out: Out::default(),
+            digests: Digests::default(),
             runnable: VecDeque::new(),
             outbox: Outbox::direct(),
             held: Vec::with_capacity(HELD_MAX),
