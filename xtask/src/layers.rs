@@ -25,7 +25,7 @@ const fn layer(
     Layer { name, tier, ours, outside }
 }
 
-const LAYERS: [Layer; 21] = [
+const LAYERS: [Layer; 22] = [
     // 0: words
     layer(0, "model", &[], &[]),
     layer(0, "wire", &["model"], &[]),
@@ -37,10 +37,11 @@ const LAYERS: [Layer; 21] = [
     layer(1, "client", &["model", "wire", "sql", "auth"], &["rustc-hash"]),
     layer(1, "server", &["model", "wire", "auth"], &["rustc-hash"]),
     layer(1, "pool", &["model"], &["rustc-hash"]),
+    layer(1, "cluster", &["model"], &[]),
     layer(1, "console", &["model", "stats", "wire"], &[]),
     // 2: compositions
     layer(2, "link", &["model", "wire", "sql", "client", "server"], &["rustc-hash"]),
-    layer(2, "hub", &["model", "stats", "settings", "auth", "pool", "console"], &["rustc-hash", "hashbrown"]),
+    layer(2, "hub", HUB_OURS, &["rustc-hash", "hashbrown"]),
     // 3: input and output, threads and locks
     layer(3, "baton", &[], &["loom", "parking_lot"]),
     layer(3, "volley", &[], &["io-uring", "libc"]),
@@ -55,11 +56,13 @@ const LAYERS: [Layer; 21] = [
 ];
 
 const PURE: &[&str] = &[
-    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "console", "link", "hub",
+    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "console",
+    "link", "hub",
 ];
+const HUB_OURS: &[&str] = &["model", "stats", "settings", "auth", "pool", "cluster", "console"];
 const SHELL_OURS: &[&str] = &[
-    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "console", "link",
-    "hub", "baton", "volley",
+    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "console",
+    "link", "hub", "baton", "volley",
 ];
 const SHELL_OUTSIDE: &[&str] = &[
     "getrandom",

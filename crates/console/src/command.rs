@@ -88,6 +88,7 @@ pub enum Show {
     Listeners,
     Lists,
     Mem,
+    Nodes,
     PeerPools,
     Peers,
     Pins,
@@ -105,7 +106,7 @@ pub enum Show {
 
 impl Show {
     /// Every table.
-    pub const ALL: [Show; 22] = [
+    pub const ALL: [Show; 23] = [
         Show::ActiveSockets,
         Show::Clients,
         Show::Config,
@@ -115,6 +116,7 @@ impl Show {
         Show::Listeners,
         Show::Lists,
         Show::Mem,
+        Show::Nodes,
         Show::PeerPools,
         Show::Peers,
         Show::Pins,
@@ -143,6 +145,7 @@ impl Show {
             Show::Listeners => "listeners",
             Show::Lists => "lists",
             Show::Mem => "mem",
+            Show::Nodes => "nodes",
             Show::PeerPools => "peer_pools",
             Show::Peers => "peers",
             Show::Pins => "pins",
@@ -226,6 +229,7 @@ impl Command {
                 | Show::Listeners
                 | Show::Lists
                 | Show::Mem
+                | Show::Nodes
                 | Show::PeerPools
                 | Show::Peers
                 | Show::Pins

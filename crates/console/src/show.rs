@@ -8,6 +8,7 @@ mod dns_zones;
 mod listeners;
 mod lists;
 mod mem;
+mod nodes;
 mod parameter;
 mod peer_pools;
 mod peers;
@@ -40,6 +41,7 @@ pub fn columns(show: Show) -> &'static [Column] {
         Show::Listeners => listeners::COLUMNS,
         Show::Lists => lists::COLUMNS,
         Show::Mem => mem::COLUMNS,
+        Show::Nodes => nodes::COLUMNS,
         Show::PeerPools => peer_pools::COLUMNS,
         Show::Peers => peers::COLUMNS,
         Show::Pins => pins::COLUMNS,
@@ -66,6 +68,7 @@ pub fn table(show: Show, snapshot: &Snapshot) -> Table {
         Show::Listeners => listeners::rows(&snapshot.listeners),
         Show::Lists => lists::rows(&snapshot.lists),
         Show::Mem => mem::rows(&snapshot.mem),
+        Show::Nodes => nodes::rows(&snapshot.nodes),
         Show::PeerPools => peer_pools::rows(&snapshot.peer_pools),
         Show::Peers => peers::rows(&snapshot.peers),
         Show::Pins => pins::rows(&snapshot.pins),

@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub state: State,
     /// Memory by what it is used for.
     pub mem: Vec<MemRow>,
+    /// Hosts of clusters that are monitored.
+    pub nodes: Vec<NodeRow>,
     /// Names in the DNS cache.
     pub dns_hosts: Vec<DnsHostRow>,
     /// Zones in the DNS cache.
@@ -413,6 +415,31 @@ pub struct MemRow {
     pub free: u64,
     /// Bytes of all.
     pub total_bytes: u64,
+}
+
+/// A host of a cluster that is monitored.
+#[derive(Clone, Debug)]
+pub struct NodeRow {
+    /// The database entries that it serves, between commas.
+    pub databases: String,
+    /// Host or directory.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// What it is, in a word.
+    pub role: &'static str,
+    /// How it is, in a word.
+    pub state: &'static str,
+    /// Its timeline, if it has told.
+    pub timeline: Option<u32>,
+    /// How far a standby is behind the primary, in bytes and time.
+    pub lag: Option<(u64, Duration)>,
+    /// Since when it is in that state, as local time.
+    pub since: String,
+    /// Servers on it.
+    pub connections: u32,
+    /// What the last look at it failed on; empty if it did not.
+    pub last_error: String,
 }
 
 /// A name in the DNS cache.

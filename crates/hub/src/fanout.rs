@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use console::ListenerRow;
 use model::{ClientId, Moment, PoolId};
-use settings::Host;
+use crate::clusters::Place;
 
 use self::listener::{Added, Listener};
 
@@ -33,10 +33,8 @@ pub type Channel = Arc<[u8]>;
 /// The user is not part of it: PostgreSQL asks no permission for LISTEN, and whoever may connect hears the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where the database is; empty: the Unix socket in `unix_socket_dir`.
-    pub hosts: Vec<Host>,
-    /// The same for all hosts.
-    pub port: u16,
+    /// Where the database is.
+    pub places: Vec<Place>,
     /// The database's name on the server.
     pub dbname: String,
     /// `client_encoding`: channels and payloads come in it.

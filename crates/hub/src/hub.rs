@@ -13,6 +13,7 @@ use settings::{Effective, Settings};
 
 use crate::admission::Admission;
 use crate::cell::{PoolCell, PoolKey};
+use crate::clusters::Clusters;
 use crate::drain::State;
 use crate::entry::Entry;
 use crate::policy::{ClientPolicy, pool_limits};
@@ -46,6 +47,7 @@ pub struct Hub<C, S> {
     pub(crate) policies: BTreeMap<(PoolId, String), Arc<ClientPolicy>>,
     pub(crate) clients: Residents<C>,
     pub(crate) admission: Admission,
+    pub(crate) clusters: Clusters,
     pub(crate) state: State,
     pub(crate) pool_id_last: u32,
 }
@@ -87,6 +89,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             policies: BTreeMap::new(),
             clients: Residents::default(),
             admission: Admission::default(),
+            clusters: Clusters::default(),
             state: State::default(),
             pool_id_last: 0,
         }
@@ -95,6 +98,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// Makes the pools that exist without any client: those of databases with a forced user and a `min_pool_size`.
     pub fn start(&mut self, now: Moment) -> Work<C, S> {
         let mut work = Work::none();
+        self.renew_clusters(now);
         let settings = Arc::clone(&self.settings);
         for (name, database) in &settings.databases {
             let Some(user) = &database.user else { continue };
@@ -162,6 +166,9 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         if self.is_paused(database) {
             // It holds no server yet.
             let _ = pool.pause();
+        }
+        if !self.has_node(&key) {
+            pool.hold(now);
         }
         self.pool_id_last += 1;
         let id = PoolId(self.pool_id_last);

@@ -41,6 +41,7 @@ mod cancel;
 mod fanout;
 
 mod limits;
+mod clusters;
 mod entry;
 
 mod drain;
@@ -55,6 +56,7 @@ mod tests;
 pub use admission::{Entered, LoginsFull, Member};
 pub use cancel::CancelKey;
 pub use cell::{PoolCell, PoolKey};
+pub use clusters::{ClusterId, News, NodeInfo, NodeRef, Place, ProbeOrder};
 pub use drain::Scope;
 pub use fanout::{
     Channel, Command, Done, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, Retargeted,

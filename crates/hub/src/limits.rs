@@ -6,19 +6,18 @@ use std::time::Duration;
 use auth::LoginSecret;
 use model::{Moment, PoolId};
 use pool::Ended;
-use settings::{Host, ServerAuth, SslMode};
+use settings::{ServerAuth, SslMode};
 
 use crate::cell::PoolCell;
 use crate::fanout::Target;
+use crate::clusters::{NodeRef, Place, places};
 use crate::hub::{Hub, Record};
 
 /// How to open one server.
 #[derive(Clone, Debug)]
 pub struct OpenOrder {
-    /// Where, in the order to try; empty: the Unix socket in `unix_socket_dir`.
-    pub hosts: Vec<Host>,
-    /// The same for all hosts.
-    pub port: u16,
+    /// Where, in the order to try; never empty.
+    pub places: Vec<Place>,
     /// The database's name on the server.
     pub dbname: String,
     /// Who we log in as.
@@ -35,6 +34,8 @@ pub struct OpenOrder {
     pub connect_query: Option<String>,
     /// For connecting and logging in together.
     pub connect_timeout: Duration,
+    /// The node, if the hosts are monitored: it counts the server until [`Hub::node_released`].
+    pub node: Option<NodeRef>,
 }
 
 /// Why a server is not to be opened: tell the pool by [`pool::Pool::open_refused`].
@@ -47,6 +48,8 @@ pub enum OpenRefusal<C, S> {
     },
     /// The database entry is gone.
     Gone,
+    /// No node of the cluster is what the entry wants: the pool is held now.
+    NoNode,
 }
 
 /// Which of the limits is reached.
@@ -58,7 +61,7 @@ enum Reached {
 
 impl<C: Clone, S: Clone> Hub<C, S> {
     /// A pool wants to open a server. If it may, the server counts until [`Hub::server_gone`].
-    pub fn open_server(&mut self, pool: PoolId) -> Result<OpenOrder, OpenRefusal<C, S>> {
+    pub fn open_server(&mut self, now: Moment, pool: PoolId) -> Result<OpenOrder, OpenRefusal<C, S>> {
         let Some(record) = self.pools.get(&pool).filter(|record| !record.is_orphan) else {
             return Err(OpenRefusal::Gone);
         };
@@ -73,22 +76,39 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             }
             return Err(OpenRefusal::Limit { evict: self.evict_for(&cell, reached) });
         }
-        let order = self.order(&cell, database);
+        let Ok(chosen) = self.choose(now, &cell.key) else {
+            cell.lock().hold(now);
+            return Err(OpenRefusal::NoNode);
+        };
+        let mut order = self.order(&cell, database);
+        match chosen {
+            Some((node, place)) => (order.node, order.places) = (Some(node), vec![place]),
+            None => order.places = self.places(&cell.key.database, database),
+        }
         self.count_server(pool, 1);
         Ok(order)
     }
 
-    /// How to reach the servers of a pool for a lookup of a user, or to listen. Such a connection serves many clients
-    /// and is not one of the pool's.
-    pub fn lookup_order(&mut self, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
+    /// How to reach the servers of a pool for a lookup of a user. Such a connection serves many clients and is not one
+    /// of the pool's.
+    pub fn lookup_order(&mut self, now: Moment, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
+        self.shared_order(now, cell, false)
+    }
+
+    fn shared_order(&mut self, now: Moment, cell: &PoolCell<C, S>, writes: bool) -> Option<OpenOrder> {
         let settings = Arc::clone(&self.settings);
         let database = self.database(&settings, &cell.key.database)?;
-        Some(self.order(cell, database))
+        let mut order = self.order(cell, database);
+        order.places = match self.any_place(now, &cell.key, writes) {
+            Some(place) => vec![place],
+            None => self.places(&cell.key.database, database),
+        };
+        Some(order)
     }
 
     /// How to reach the servers of a pool to listen there; `None` if its database is paused or gone.
-    pub fn listen_order(&mut self, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
-        if self.is_paused(&cell.key.database) { None } else { self.lookup_order(cell) }
+    pub fn listen_order(&mut self, now: Moment, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
+        if self.is_paused(&cell.key.database) { None } else { self.shared_order(now, cell, true) }
     }
 
     /// What a listener for a client of this pool must reach, to hear what its servers would; `None` if the pool is
@@ -97,21 +117,19 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let key = &self.pools.get(&pool)?.cell.key;
         let database = self.database(&self.settings, &key.database)?;
         Some(Target {
-            hosts: database.hosts.clone(),
-            port: database.port,
+            places: places(&self.settings, database),
             dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
             encoding: encoding.into(),
         })
     }
 
-    fn order(&mut self, cell: &PoolCell<C, S>, database: &settings::Database) -> OpenOrder {
+    fn order(&self, cell: &PoolCell<C, S>, database: &settings::Database) -> OpenOrder {
         let key = &cell.key;
         let secret = self.secrets.for_server(Some(database), &key.database, &key.user, cell.is_forced);
         let settings = Arc::clone(&self.settings);
         let general = &settings.general;
         OpenOrder {
-            hosts: self.hosts(&key.database, database),
-            port: database.port,
+            places: Vec::new(),
             dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
             user: key.user.clone(),
             secret,
@@ -120,6 +138,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             tls: general.server_tls_sslmode,
             connect_query: database.connect_query.clone().filter(|query| !query.is_empty()),
             connect_timeout: general.server_connect_timeout,
+            node: None,
         }
     }
 
@@ -198,8 +217,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     }
 
     /// All hosts, beginning with the one whose turn it is.
-    fn hosts(&mut self, name: &str, database: &settings::Database) -> Vec<Host> {
-        let mut hosts = database.hosts.clone();
+    fn places(&mut self, name: &str, database: &settings::Database) -> Vec<Place> {
+        let mut hosts = places(&self.settings, database);
         let Some(entry) = self.entries.get_mut(name).filter(|_| hosts.len() > 1) else { return hosts };
         let count = hosts.len();
         hosts.rotate_left(entry.host_next % count);

@@ -106,6 +106,7 @@ pub(crate) fn pool_limits(effective: &Effective<'_>) -> pool::Limits {
         idle_timeout: general.server_idle_timeout,
         check_delay: check_query(general).map(|_| general.server_check_delay),
         login_retry: general.server_login_retry,
+        failover_timeout: effective.failover_timeout(),
         round_robin: general.server_round_robin,
         pinned_max: effective.max_pinned().unwrap_or(0),
     }

@@ -61,6 +61,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         }
         let started = self.start(now);
         work.open.extend(started.open);
+        self.hold_or_not(now, &mut work);
         work
     }
 

@@ -128,7 +128,7 @@ impl Bench {
     pub(crate) fn lend(&mut self, cell: &Cell) -> Slot {
         let open = self.wait(cell);
         assert_eq!(open.len(), 1);
-        self.hub.open_server(cell.id).expect("no limit is reached");
+        self.hub.open_server(self.now, cell.id).expect("no limit is reached");
         let server = self.id();
         let opened = cell.lock().opened(self.now, open[0], server, W0);
         assert!(matches!(opened.after, After::Handover { .. }));

@@ -25,6 +25,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         if self.state.shutdown == Some(Shutdown::WaitForServers) {
             self.refuse_waiting(&mut work);
         }
+        self.tick_clusters(now, &mut work);
         self.drop_unused_pools(now);
         self.drop_unused_entries(now);
         work
@@ -33,7 +34,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// When [`Hub::tick`] has something to do. A pool's own moment can become earlier without the hub: whoever queues a
     /// client looks at [`pool::Pool::next_tick`].
     pub fn next_tick(&self, now: Moment) -> Moment {
-        let mut due = self.entries_due();
+        let mut due = self.entries_due().min(self.clusters_due());
         for record in self.pools.values() {
             let pool = record.cell.lock().next_tick();
             due = due.min(pool).min(self.pool_due(record));

@@ -70,7 +70,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         DatabaseRow {
             name: name.to_owned(),
             host: (!hosts.is_empty()).then(|| hosts.join(",")),
-            port: database.port,
+            port: database.ports.of(0),
             database: database.dbname.clone().unwrap_or_else(|| name.to_owned()),
             force_user: database.user.clone(),
             pool_size: number(effective.pool_size()),

@@ -6,6 +6,7 @@ use model::Refusal;
 use pool::{Due, Ended, Handover, Opens};
 
 use crate::cell::PoolCell;
+use crate::clusters::{ClusterId, News, ProbeOrder};
 
 /// Things to do, in no particular order.
 #[derive(Debug)]
@@ -20,18 +21,43 @@ pub struct Work<C, S> {
     pub open: Vec<(Arc<PoolCell<C, S>>, Opens)>,
     /// Clients that waited and have a server now.
     pub handovers: Vec<Handover<C, S>>,
+    /// Nodes to ask, by [`crate::Hub::probed`].
+    pub probe: Vec<ProbeOrder>,
+    /// Clusters whose servers are to be looked at again, each by [`crate::Hub::fate`].
+    pub recheck: Vec<ClusterId>,
+    /// For the log.
+    pub news: Vec<News>,
 }
 
 impl<C, S> Work<C, S> {
     /// Nothing to do.
     pub fn none() -> Work<C, S> {
-        Work { close: Vec::new(), disconnect: Vec::new(), open: Vec::new(), handovers: Vec::new() }
+        Work {
+            close: Vec::new(),
+            disconnect: Vec::new(),
+            open: Vec::new(),
+            handovers: Vec::new(),
+            probe: Vec::new(),
+            recheck: Vec::new(),
+            news: Vec::new(),
+        }
     }
 
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         let has_nothing_to_end = self.close.is_empty() && self.disconnect.is_empty();
-        has_nothing_to_end && self.open.is_empty() && self.handovers.is_empty()
+        let has_no_news = self.probe.is_empty() && self.recheck.is_empty() && self.news.is_empty();
+        has_nothing_to_end && self.open.is_empty() && self.handovers.is_empty() && has_no_news
+    }
+
+    pub(crate) fn extend(&mut self, other: Work<C, S>) {
+        self.close.extend(other.close);
+        self.disconnect.extend(other.disconnect);
+        self.open.extend(other.open);
+        self.handovers.extend(other.handovers);
+        self.probe.extend(other.probe);
+        self.recheck.extend(other.recheck);
+        self.news.extend(other.news);
     }
 
     pub(crate) fn close_all(&mut self, cell: &Arc<PoolCell<C, S>>, ended: Vec<Ended<S>>) {
@@ -53,7 +79,11 @@ impl<C, S> Work<C, S> {
         self.open_all(cell, due.open);
         self.handovers.extend(due.handovers);
         self.disconnect.extend(due.expired.into_iter().map(|expired| {
-            let refusal = if expired.pinned { Refusal::PinWaitTimeout } else { Refusal::QueryWaitTimeout };
+            let refusal = match (expired.held, expired.pinned) {
+                (true, _) => Refusal::FailoverTimeout,
+                (false, true) => Refusal::PinWaitTimeout,
+                (false, false) => Refusal::QueryWaitTimeout,
+            };
             (expired.client, refusal)
         }));
     }

@@ -32,6 +32,8 @@ pub enum Refusal {
     DatabaseRemoved,
     /// An empty password.
     EmptyPassword,
+    /// No server of the cluster was what the database wants for `failover_timeout`.
+    FailoverTimeout,
     /// Idle in a transaction for `idle_transaction_timeout`.
     IdleTransactionTimeout,
     /// The server refused a parameter that the client relies on.
@@ -148,7 +150,7 @@ impl Refusal {
             Refusal::ClientIdleTimeout => "57P05",
             Refusal::ClientLoginTimeout(_) => "08006",
             Refusal::ConnectFailed | Refusal::ServerCrashed => "08006",
-            Refusal::DatabaseDisabled(_) => "57P03",
+            Refusal::DatabaseDisabled(_) | Refusal::FailoverTimeout => "57P03",
             Refusal::DuplicateStatement(_) => "42P05",
             Refusal::EmptyPassword
             | Refusal::NoSuchUser
@@ -195,6 +197,7 @@ impl fmt::Display for Refusal {
             Refusal::DatabaseDisabled(name) => return write!(f, "database \"{name}\" is disabled"),
             Refusal::DatabaseRemoved => "database removed",
             Refusal::EmptyPassword => "empty password returned by client",
+            Refusal::FailoverTimeout => "no server of the cluster takes this (failover_timeout)",
             Refusal::IdleTransactionTimeout => "idle transaction timeout",
             Refusal::InvalidServerParameter => "invalid server parameter",
             Refusal::LoginRejected => "login rejected",

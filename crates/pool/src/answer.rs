@@ -204,6 +204,8 @@ pub struct Expired<C> {
     pub waited: Duration,
     /// It waited to keep a server for its session state.
     pub pinned: bool,
+    /// In a held pool: `failover_timeout` is over, and not the limit of its own.
+    pub held: bool,
 }
 
 /// What is due by time or by a change of limits.

@@ -24,12 +24,12 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             assert!(self.limits.lifetime.is_zero() || self.age_is_watched(index), "every age is watched");
         }
         let is_waiting = !self.queue.is_empty() || self.pins_wanted() > 0;
-        let stuck = is_waiting && self.slots.in_use() == 0 && !self.paused;
+        let stuck = is_waiting && self.slots.in_use() == 0 && !self.paused && self.held.is_none();
         assert!(
             !stuck || self.next_tick() < Moment::NEVER,
             "who waits for no server at all waits for a time"
         );
-        let late = self.queue.next_deadline().min(self.pin_queue.next_deadline());
+        let late = self.wait_due();
         assert!(
             idle == 0 || self.pins_wanted() == 0 || self.next_tick() <= now,
             "who may keep an idle server gets it"

@@ -22,6 +22,7 @@
 mod answer;
 mod check;
 mod drain;
+mod hold;
 mod limits;
 mod near;
 mod opening;

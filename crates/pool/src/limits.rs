@@ -24,6 +24,8 @@ pub struct Limits {
     pub check_delay: Option<Duration>,
     /// `server_login_retry`: the longest pause after a failed opening.
     pub login_retry: Duration,
+    /// `failover_timeout`: how long a client waits in a held pool; zero is for ever.
+    pub failover_timeout: Duration,
     /// `server_round_robin`: the server that is idle longest goes first instead of last.
     pub round_robin: bool,
     /// `max_pinned`: so many servers may be kept by clients for their session state; 0 is no limit.

@@ -92,7 +92,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         };
         let last_hope = self.slots.connected() == 0 && self.slots.count(State::Opening) == 0;
         let mut refused = Vec::new();
-        if self.opening.login_error.is_some() && last_hope && !self.paused {
+        if self.opening.login_error.is_some() && last_hope && !self.paused && self.held.is_none() {
             refused = self.refuse_waiting();
         }
         Failed { refused, open: self.opens(now) }
@@ -131,7 +131,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
 
     /// A place for a server that one client keeps to itself, as replication does. `None` if the pool is full or paused.
     pub fn reserve_dedicated(&mut self) -> Option<Dedicated<S>> {
-        if self.paused {
+        if self.paused || self.held.is_some() {
             return None;
         }
         let mut evicted = None;
@@ -150,7 +150,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         let error = self.opening.login_error.as_ref()?;
         let under_way = self.slots.count(State::Opening) > self.opening.dedicated;
         let due = now >= self.opening.retry_from;
-        let hope = self.slots.connected() > 0 || under_way || due || self.paused;
+        let hope = self.slots.connected() > 0 || under_way || due || self.paused || self.held.is_some();
         (!hope).then(|| Arc::clone(error))
     }
 
@@ -182,7 +182,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         }
         let under_way = self.slots.count(State::Opening) - self.opening.dedicated;
         let at_once = if self.opening.failures > 0 { 1 } else { OPENING_MAX as u32 };
-        if self.paused || under_way >= at_once {
+        if self.paused || self.held.is_some() || under_way >= at_once {
             return None;
         }
         let servers = self.slots.in_use();
@@ -200,6 +200,13 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         let oldest = self.queue.oldest().into_iter().chain(oldest_pin).min()?;
         (for_waiters > 0 && under_way == 0 && reserve)
             .then(|| (1, from.max(oldest + self.limits.reserve_timeout)))
+    }
+
+    /// Failures so far say nothing about what is opened from now on.
+    pub(crate) fn forget_failures(&mut self) {
+        self.opening.failures = 0;
+        self.opening.retry_from = Moment::default();
+        self.opening.login_error = None;
     }
 
     /// Frees the place of an opening that came to nothing; says whether it was a dedicated one.

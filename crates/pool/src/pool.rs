@@ -24,6 +24,8 @@ pub struct Pool<C, S> {
     pub(crate) pin_queue: Queue<C>,
     pub(crate) opening: Opening,
     pub(crate) paused: bool,
+    /// Since when there is nowhere to open a server: see [`Pool::hold`].
+    pub(crate) held: Option<Moment>,
     /// Servers opened in an earlier epoch are closed when they are free.
     pub(crate) epoch: u32,
     /// No server is closed for its age before this.
@@ -42,6 +44,7 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             pin_queue: Queue::second(),
             opening: Opening::default(),
             paused: false,
+            held: None,
             epoch: 0,
             lifetime_from: Moment::default(),
             lifetime_due: Moment::NEVER,

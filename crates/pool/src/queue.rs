@@ -195,6 +195,19 @@ impl<C> Queue<C> {
         None
     }
 
+    /// The time since `from` does not count for anybody's deadline.
+    pub(crate) fn excuse(&mut self, now: Moment, from: Moment) {
+        let mut deadlines = Vec::with_capacity(self.len() as usize);
+        for (index, entry) in (0_u32..).zip(&mut self.entries) {
+            let Some(waiter) = entry.waiter.as_mut().filter(|waiter| waiter.deadline != Moment::NEVER) else {
+                continue;
+            };
+            waiter.deadline = waiter.deadline + now.since(from.max(waiter.since));
+            deadlines.push(Reverse((waiter.deadline, Ticket::new(index, entry.generation))));
+        }
+        self.deadlines = deadlines.into();
+    }
+
     fn ticket(&self, index: u32) -> Ticket {
         Ticket::new(index, self.mark, self.entries[index as usize].generation)
     }

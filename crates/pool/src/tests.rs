@@ -25,6 +25,7 @@ pub(crate) const LIMITS: Limits = Limits {
     idle_timeout: Duration::from_secs(600),
     check_delay: Some(Duration::from_secs(30)),
     login_retry: Duration::from_secs(15),
+    failover_timeout: Duration::from_secs(120),
     round_robin: false,
     pinned_max: 0,
 };

@@ -13,18 +13,15 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         if self.is_pin_due() {
             return Moment::default();
         }
-        let deadline = self.queue.next_deadline().min(self.pin_queue.next_deadline());
-        deadline.min(self.idle_due()).min(self.age_due()).min(self.open_due())
+        self.wait_due().min(self.idle_due()).min(self.age_due()).min(self.open_due())
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: Moment) -> Due<C, S> {
         let mut expired = Vec::new();
-        while let Some(waiter) = self.queue.pop_expired(now) {
-            expired.push(Expired { client: waiter.client, waited: now.since(waiter.since), pinned: false });
-        }
-        while let Some(waiter) = self.pin_queue.pop_expired(now) {
-            expired.push(Expired { client: waiter.client, waited: now.since(waiter.since), pinned: true });
+        while let Some((waiter, pinned)) = self.pop_expired(now) {
+            let (client, waited) = (waiter.client, now.since(waiter.since));
+            expired.push(Expired { client, waited, pinned, held: self.held.is_some() });
         }
         let handovers = self.pins_due(now);
         let mut close = Vec::new();

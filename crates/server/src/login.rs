@@ -13,6 +13,7 @@ mod credential;
 mod fault;
 mod frame;
 mod lookup;
+mod question;
 mod scram;
 mod state;
 
@@ -23,5 +24,6 @@ pub use credential::{Method, Methods};
 pub use fault::{LoginError, LoginFailed, LoginFault};
 pub use frame::{MESSAGE_BYTES_MAX, Message, next_message};
 pub use lookup::{Found, Lookup, LookupError, LookupFault, LookupStep};
+pub use question::{Columns, Question, QuestionError, QuestionStep};
 pub use scram::{KeyWork, NeedsKeys};
 pub use state::{LoggedIn, Login, LoginOrder, Parameter, Step, begin};

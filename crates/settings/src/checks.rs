@@ -2,9 +2,42 @@
 
 use std::collections::BTreeMap;
 
+use crate::effective::Effective;
 use crate::problem::{Place, Problem, ProblemKind};
-use crate::table::General;
+use crate::settings::Settings;
+use crate::table::{Database, General};
 use crate::words::{AuthType, SslMode};
+
+/// What is wrong with an entry of `[databases]` taken as a whole.
+pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Problem> {
+    let hosts = database.hosts.len().max(1);
+    (!database.ports.suit(hosts)).then(|| {
+        let problem = place.problem("port", ProblemKind::BadValue);
+        Problem { allowed: Some(format!("one port, or {hosts}: one for each host")), ..problem }
+    })
+}
+
+/// The entries whose hosts are to be monitored, and nobody is said to do it.
+pub(crate) fn unmonitored(settings: &Settings, entries: &[(String, Place)]) -> Vec<Problem> {
+    let find = |name: &str| match name {
+        "*" => settings.autodb.as_ref(),
+        _ => settings.databases.get(name),
+    };
+    let lacks_user = |name: &str| {
+        find(name).filter(|database| database.target_session_attrs.is_some()).is_some_and(|database| {
+            Effective { general: &settings.general, database: Some(database), user: None }
+                .monitor_user()
+                .is_none()
+        })
+    };
+    let problem = |(name, place): &(String, Place)| {
+        let problem = place.problem("target_session_attrs", ProblemKind::Needs { other: "monitor_user" });
+        let allowed =
+            Some("a role that may log in to every host, in monitor_user, user or auth_user".to_owned());
+        Problem { entry: Some(name.chars().take(64).collect()), allowed, ..problem }
+    };
+    entries.iter().filter(|(name, _)| lacks_user(name)).map(problem).collect()
+}
 
 /// The problems among keys; each stands where the key was set that asks for the other.
 pub(crate) fn problems(general: &General, set_at: &BTreeMap<&'static str, Place>) -> Vec<Problem> {

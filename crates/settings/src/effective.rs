@@ -132,6 +132,25 @@ impl<'a> Effective<'a> {
         self.database.map_or(LoadBalance::RoundRobin, |database| database.load_balance_hosts)
     }
 
+    /// Database, then general; zero is for ever.
+    pub fn failover_timeout(&self) -> Duration {
+        self.of_database(|database| database.failover_timeout).unwrap_or(self.general.failover_timeout)
+    }
+
+    /// The role that the monitor logs in as: the database's, the general one, or else whoever is known to have a
+    /// password there.
+    pub fn monitor_user(&self) -> Option<&'a str> {
+        let own = self.database.and_then(|own| own.monitor_user.as_deref());
+        let forced = self.database.and_then(|own| own.user.as_deref());
+        own.or(self.general.monitor_user.as_deref()).or(forced).or(self.auth_user())
+    }
+
+    /// The database that the monitor connects to, if it is said.
+    pub fn monitor_dbname(&self) -> Option<&'a str> {
+        let own = self.database.and_then(|own| own.monitor_dbname.as_deref());
+        own.or(self.general.monitor_dbname.as_deref())
+    }
+
     /// Database, then general.
     pub fn auth_user(&self) -> Option<&'a str> {
         self.database.and_then(|own| own.auth_user.as_deref()).or(self.general.auth_user.as_deref())

@@ -45,5 +45,42 @@ impl fmt::Display for Host {
     }
 }
 
+/// The ports of an entry: one for all its hosts, or one for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ports(Vec<u16>);
+
+impl Ports {
+    /// `None` for none at all.
+    pub(crate) fn new(ports: Vec<u16>) -> Option<Ports> {
+        (!ports.is_empty()).then_some(Ports(ports))
+    }
+
+    /// The port of the host at this place of the list.
+    pub fn of(&self, place: usize) -> u16 {
+        self.0.get(place).or(self.0.first()).copied().unwrap_or(PORT)
+    }
+
+    /// Whether they are enough for so many hosts, and not more.
+    pub(crate) fn suit(&self, hosts: usize) -> bool {
+        self.0.len() == 1 || self.0.len() == hosts
+    }
+}
+
+impl Default for Ports {
+    fn default() -> Ports {
+        Ports(vec![PORT])
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all: Vec<String> = self.0.iter().map(u16::to_string).collect();
+        f.write_str(&all.join(","))
+    }
+}
+
+/// PostgreSQL's own port.
+const PORT: u16 = 5432;
+
 /// Longer than any host name; a path longer than this fits no socket address either.
 const BYTES_MAX: usize = 255;

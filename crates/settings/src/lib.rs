@@ -32,7 +32,7 @@ mod tests;
 
 pub use diff::{Changes, Reloaded, reload};
 pub use effective::Effective;
-pub use host::Host;
+pub use host::{Host, Ports};
 pub use manual::{example, manual};
 pub use problem::{Problem, ProblemKind, Warning, WarningKind};
 pub use read::{Files, Outcome, read};
@@ -43,4 +43,6 @@ pub use table::{
     Change, DATABASE, Database, GENERAL, General, Key, PEER, Peer, Section, Spec, Status, USER, User,
 };
 pub use value::Kind;
-pub use words::{AuthType, Compat, IoBackend, ListenLost, LoadBalance, ServerAuth, SslMode, TlsProtocols};
+pub use words::{
+    AuthType, Compat, IoBackend, ListenLost, LoadBalance, ServerAuth, SessionAttrs, SslMode, TlsProtocols,
+};

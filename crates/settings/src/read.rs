@@ -48,6 +48,7 @@ pub fn read(path: &str, files: &dyn Files) -> Outcome {
         settings: Settings::default(),
         general_at: None,
         set_at: BTreeMap::new(),
+        monitored: Vec::new(),
         problems: Vec::new(),
         warnings: Vec::new(),
         warned: BTreeSet::new(),
@@ -77,6 +78,8 @@ struct Reader<'f> {
     general_at: Option<Place>,
     /// Where the keys of `[pgbouncer]` were last set: the value's place.
     set_at: BTreeMap<&'static str, Place>,
+    /// The entries with `target_session_attrs`.
+    monitored: Vec<(String, Place)>,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
     /// The keys and sections already warned of.
@@ -113,6 +116,9 @@ impl Reader<'_> {
         if self.general_at.is_none() && main_was_read && !is_misspelt {
             let start = Place { file: path.into(), line: 1, column: 1 };
             self.problem(start.problem("", ProblemKind::SectionMissing));
+        }
+        for problem in checks::unmonitored(&self.settings, &self.monitored) {
+            self.problems.push(problem);
         }
         let general = &mut self.settings.general;
         for problem in checks::problems(general, &self.set_at) {
@@ -310,6 +316,12 @@ impl Reader<'_> {
         self.name(line, name, at, DATABASE_BYTES_MAX);
         if name == RESERVED_NAME {
             self.problem(line.place(at).problem(name, ProblemKind::ReservedName));
+        }
+        if let Some(problem) = checks::entry_problem(&database, &line.place(at)) {
+            self.problem(in_entry(name, problem));
+        }
+        if database.target_session_attrs.is_some() && self.monitored.len() < PROBLEMS_MAX {
+            self.monitored.push((name.to_owned(), line.place(at)));
         }
         let repeated = if name == "*" {
             self.settings.autodb.replace(database).is_some()

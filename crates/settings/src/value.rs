@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use model::{PoolMode, StateMode};
 
-use crate::host::Host;
+use crate::host::{Host, Ports};
 use crate::secret::{HIDDEN, Secret};
 use crate::share::Share;
 use crate::words::{
-    AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SslMode,
-    TLS_WORDS, TlsProtocols, Word,
+    AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SessionAttrs,
+    SslMode, TLS_WORDS, TlsProtocols, Word,
 };
 
 /// What a key takes.
@@ -56,6 +56,8 @@ pub enum Kind {
     Host,
     /// Hosts between commas.
     Hosts,
+    /// One port, or a list of as many as there are hosts.
+    Ports,
 }
 
 impl Kind {
@@ -75,6 +77,7 @@ impl Kind {
             Kind::Word(_) => "word",
             Kind::Host => "host",
             Kind::Hosts => "list of hosts",
+            Kind::Ports => "port, or list of ports",
         }
     }
 
@@ -105,6 +108,7 @@ impl Kind {
             }
             Kind::Host => HOST_ALLOWED.to_owned(),
             Kind::Hosts => format!("one or more hosts between commas, each {HOST_ALLOWED}"),
+            Kind::Ports => "a whole number from 1 to 65535, or one for each host".to_owned(),
         }
     }
 
@@ -328,6 +332,21 @@ impl Value for Vec<Host> {
     }
 }
 
+impl Value for Ports {
+    fn unset() -> Ports {
+        Ports::default()
+    }
+
+    fn parse(text: &str, _: Kind) -> Option<Ports> {
+        let ports: Option<Vec<u16>> = items(text).map(|item| u16::parse(item, PORT)).collect();
+        ports.and_then(Ports::new)
+    }
+
+    fn show(&self, _: Kind) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
 macro_rules! word_values {
     ($($type:ty = $unset:expr),+ $(,)?) => {$(
         impl Value for $type {
@@ -355,6 +374,7 @@ word_values! {
     Compat = Compat::Howdah,
     ListenLost = ListenLost::Warning,
     IoBackend = IoBackend::Auto,
+    SessionAttrs = SessionAttrs::Any,
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> + Clone {

@@ -87,6 +87,26 @@ words! {
     RoundRobin = "round-robin",
     /// Stay on one host until it fails.
     Disable = "disable",
+    /// Each new server connection goes to the host with the fewest, in proportion to their readiness. Of hosts that
+    /// are not monitored, as `RoundRobin`.
+    LeastConnections = "least-connections",
+}
+
+words! {
+    /// `target_session_attrs`: libpq's words for what a host must be. A database that has it is monitored.
+    SessionAttrs:
+    /// Any host that answers.
+    Any = "any",
+    /// The primary, if sessions on it may write.
+    ReadWrite = "read-write",
+    /// A host whose sessions may not write.
+    ReadOnly = "read-only",
+    /// The primary.
+    Primary = "primary",
+    /// A standby.
+    Standby = "standby",
+    /// A standby, or while there is none, any host.
+    PreferStandby = "prefer-standby",
 }
 
 words! {

@@ -8,6 +8,7 @@ mod fault;
 mod line;
 mod lookup;
 mod negotiate;
+mod probe;
 mod reach;
 mod stream;
 mod talk;
@@ -40,6 +41,7 @@ pub use self::fault::{ConnectError, Stage};
 pub use self::line::{Heard, Line, LineError};
 pub use self::lookup::{LookupFailure, Lookups};
 pub(crate) use self::negotiate::negotiate;
+pub use self::probe::{Kept, ProbeError, RowFailure, probe};
 pub(crate) use self::reach::{reach, reach_again};
 pub(crate) use self::stream::Stream;
 
@@ -68,6 +70,8 @@ pub struct ConnectOrder {
     pub tcp: TcpOptions,
     /// What the server may ask for (`server_auth_allowed`).
     pub allowed: Methods,
+    /// What the server's role must be, if that matters: `true` for a standby.
+    pub in_recovery: Option<bool>,
     /// SQL to run first.
     pub connect_query: Option<Box<[u8]>>,
     /// `server_connect_timeout`, for all steps together; zero for none.
@@ -155,7 +159,10 @@ pub struct Connected {
 
 /// Makes a connection.
 pub async fn connect(order: &ConnectOrder, context: &ConnectContext) -> Result<Connected, ConnectError> {
-    let ready = open(order, context).await?;
+    let mut ready = open(order, context).await?;
+    if let Some(wanted) = order.in_recovery {
+        check_role(&mut ready, wanted, order.timeout).await?;
+    }
     let tls_description = ready.stream.tls().map(|tls| describe(tls));
     let (socket, tls) = ready.stream.into_parts().map_err(|error| ConnectError::Io(Stage::Login, error))?;
     if let Some(connection) = &tls {
@@ -183,6 +190,21 @@ pub(crate) async fn open(order: &ConnectOrder, context: &ConnectContext) -> Resu
     let (stream, login) =
         deadline.within(Stage::Login, talk::log_in(stream, login, &context.hashing)).await?;
     Ok(Ready { stream, login, remote, local })
+}
+
+/// No server whose role is another one is ever handed over. Since PostgreSQL 14 it is told at login; an older one is
+/// asked.
+async fn check_role(ready: &mut Ready, wanted: bool, limit: Duration) -> Result<(), ConnectError> {
+    let told = ready.login.parameters.iter().find(|(name, _)| **name == *b"in_hot_standby");
+    let is_standby = match told {
+        Some((_, value)) => **value == *b"on",
+        None => {
+            let asked = probe::ask(&mut ready.stream, "select pg_catalog.pg_is_in_recovery()");
+            let row = Deadline::after(limit).within(Stage::Login, asked).await?;
+            row.first().is_some_and(|column| column.as_deref() == Some(b"t"))
+        }
+    };
+    if is_standby == wanted { Ok(()) } else { Err(ConnectError::RoleDiffers(is_standby)) }
 }
 
 fn login_order(order: &ConnectOrder, stream: &Stream) -> Result<LoginOrder, ConnectError> {

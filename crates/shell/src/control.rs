@@ -13,6 +13,7 @@ mod snapshot;
 mod reload;
 mod drain;
 mod listener;
+mod monitor;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,6 +111,8 @@ pub enum Order {
         /// Tells that there is something to do.
         waker: Arc<Waker>,
     },
+    /// Ask a node of a cluster.
+    Probe(Box<hub::ProbeOrder>),
     /// A console session no longer waits for its command.
     CancelCommand {
         /// The session.
@@ -132,6 +135,7 @@ pub struct Control {
     files: Files,
     statistics: parking_lot::Mutex<snapshot::Statistics>,
     waiting: parking_lot::Mutex<Vec<(ClientId, tokio::task::AbortHandle)>>,
+    monitors: monitor::Monitors,
     ending: drain::Ending,
 }
 
@@ -160,6 +164,7 @@ pub async fn run(
         files,
         statistics: parking_lot::Mutex::new(snapshot::Statistics::new(shared.clock.now())),
         waiting: parking_lot::Mutex::default(),
+        monitors: monitor::Monitors::default(),
         ending,
         shared,
     });
@@ -215,6 +220,9 @@ impl Control {
             }
             Order::Listen { id, waker } => {
                 tokio::spawn(self.keep_listener(id, waker));
+            }
+            Order::Probe(probe) => {
+                tokio::spawn(async move { self.probe(*probe).await });
             }
             Order::CancelCommand { session } => self.cancel_command(session),
         }

@@ -116,6 +116,9 @@ pub fn read(worker: &mut Worker, moored: &Arc<Moored>, conn: &mut Conn) -> Fate 
 pub fn close(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
     let reason = unpaired::reason(&conn.machine);
     close_because(worker, moored, conn, &reason);
+    if let Some(at) = moored.node {
+        worker.shared.heard(at, cluster::Sign::Lost);
+    }
 }
 
 fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reason: &str) {

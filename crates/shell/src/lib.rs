@@ -27,6 +27,7 @@ pub mod shared;
 pub mod home;
 pub mod moored;
 mod outbox;
+mod nodes;
 pub mod socket;
 pub mod sources;
 pub mod timer;

@@ -61,6 +61,8 @@ pub struct Moored {
     pub token: parking_lot::Mutex<Option<Token>>,
     /// Where it is.
     pub facts: ServerFacts,
+    /// The node of its cluster, if that is monitored.
+    pub node: Option<hub::NodeRef>,
     /// How a cancel request gets there.
     pub cancel: crate::cancel::Target,
     /// Its peer has closed: there is an end to be read behind the last bytes.

@@ -115,10 +115,14 @@ fn listens(core: &Core) -> bool {
 
 /// Reads the mail and looks at what may be overdue. False if that ended the session.
 fn heed(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happened: Bits) -> bool {
+    let mut is_cut = false;
     if happened & news::MAIL != 0
-        && let Some(end) = read_mail(worker, session, core)
+        && let Some(end) = read_mail(worker, session, core, &mut is_cut)
     {
         close(worker, session, core, end);
+        return false;
+    }
+    if is_cut && !lose_server(worker, session, core, false) {
         return false;
     }
     if happened & news::TIMER != 0 {
@@ -429,8 +433,13 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
     false
 }
 
-/// Reads the letters. `Some` if the session ends.
-fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Option<Option<Refusal>> {
+/// Reads the letters. `Some` if the session ends; `is_cut` if its server must not be heard any more.
+fn read_mail(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    is_cut: &mut bool,
+) -> Option<Option<Refusal>> {
     let (granted, letters) = {
         let mut mail = session.mail.lock();
         (mail.granted.take(), mail.take_letters())
@@ -448,6 +457,14 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Op
         match letter {
             Letter::End(refusal) => return Some(Some(refusal)),
             Letter::Cancel => lease::cancel(worker, core),
+            Letter::Cut(server) => {
+                if let Phase::Steady(steady) = &mut core.phase
+                    && let Some(lease) = steady.lease.as_mut().filter(|lease| lease.moored.id == server)
+                {
+                    lease.side.stream.break_off();
+                    *is_cut = true;
+                }
+            }
             Letter::Terms(terms) => {
                 if let Phase::Steady(steady) = &mut core.phase {
                     steady.link.set_policy(terms);

@@ -58,6 +58,8 @@ pub enum Letter {
     Reply(Box<console::Reply>),
     /// The settings have changed.
     Terms(Arc<Policy>),
+    /// This server must not be heard any more.
+    Cut(model::ServerId),
     /// The server that it alone may use is connected, or could not be.
     Dedicated(Result<Arc<Moored>, Refusal>),
     /// The channels that it waits for are heard, or will not be.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use auth::scram::{AwaitClientFirst, Nonce};
 use client::login::{Carried, Challenge, Identity, PasswordCheck, Replication, Transport};
-use hub::{CancelKey, Entered, Work};
+use hub::{CancelKey, Entered, NodeRef, Work};
 use link::Policy;
 use model::{Moment, Parameters, PoolId, Refusal, ServerId, Statements, WorkerId};
 use parking_lot::{Mutex, RwLock};
@@ -411,12 +411,18 @@ impl Shared {
         let home = &moored.home;
         let opens = home.pool().closed(now, moored.slot);
         self.open_servers(home, opens);
-        self.place_free(home, now);
+        self.place_free(home, moored.node, now);
     }
 
     /// A server of this pool no longer counts; others may wait for just that.
-    pub fn place_free(&self, home: &Home, now: Moment) {
-        let poke = self.hub.lock().server_gone(now, home.cell.id);
+    pub fn place_free(&self, home: &Home, node: Option<NodeRef>, now: Moment) {
+        let poke = {
+            let mut hub = self.hub.lock();
+            if let Some(node) = node {
+                hub.node_released(node);
+            }
+            hub.server_gone(now, home.cell.id)
+        };
         for cell in poke {
             let opens = cell.lock().poke(now);
             self.open_servers(&self.home(&cell), opens);
@@ -449,6 +455,7 @@ impl Shared {
                 self.run(client);
             }
         }
+        self.see_to_nodes(work.news, work.probe, &work.recheck);
     }
 
     // The console.

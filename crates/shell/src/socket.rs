@@ -180,6 +180,12 @@ impl Stream {
         self.broken
     }
 
+    /// Nothing more is sent, and nothing more should be read.
+    pub fn break_off(&mut self) {
+        self.broken = true;
+        self.backlog.clear();
+    }
+
     /// Whether there is something to read, without reading it.
     pub fn has_news(&self) -> bool {
         self.socket.peek()

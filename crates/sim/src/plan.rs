@@ -78,6 +78,7 @@ pub(crate) fn limits(rng: &mut Rng) -> Limits {
         idle_timeout: rng.pick(&[millis(0), millis(5), millis(50)]),
         check_delay: rng.pick(&[None, Some(millis(0)), Some(millis(3)), Some(millis(30_000))]),
         login_retry: rng.pick(&[millis(0), millis(20), millis(100)]),
+        failover_timeout: Duration::from_secs(120),
         round_robin: rng.chance(30),
         pinned_max: 0,
     }

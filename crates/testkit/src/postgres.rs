@@ -3,6 +3,8 @@
 //! Decides how a server is set up (quick, on a free port of the loopback address and a socket of its own), not
 //! what is asked of it.
 
+mod standby;
+
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt, chown};

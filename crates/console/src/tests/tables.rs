@@ -7,7 +7,7 @@ use stats::{Averages, Totals};
 
 use crate::{
     Buffers, ClientRow, ClientState, ConfigRow, DatabaseRow, DnsHostRow, DnsZoneRow, ListCounts, ListenerRow,
-    MemRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState, Show,
+    MemRow, NodeRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState, Show,
     Snapshot, Socket, State, StatsRow, UserRow, show,
 };
 
@@ -74,6 +74,11 @@ fn columns_are_those_that_tools_read() {
     check_columns(Show::Version, "version t");
     check_columns(Show::State, "key t, value t");
     check_columns(Show::Mem, "name t, size i, used i, free i, memtotal i");
+    check_columns(
+        Show::Nodes,
+        "databases t, host t, port i, role t, state t, timeline i, lag_bytes q, lag_ms q, since t, \
+         connections i, last_error t",
+    );
     check_columns(Show::DnsHosts, "hostname t, ttl q, addrs t");
     check_columns(Show::DnsZones, "zonename t, serial q, count i");
 }
@@ -515,6 +520,18 @@ fn small_tables() {
             servers_login: 5,
         }],
         mem: vec![MemRow { name: "client".to_owned(), size: 80, used: 2, free: 3, total_bytes: 400 }],
+        nodes: vec![NodeRow {
+            databases: "app,app_ro".to_owned(),
+            host: "db1".to_owned(),
+            port: 5432,
+            role: "standby",
+            state: "up",
+            timeline: Some(3),
+            lag: Some((4096, Duration::from_millis(20))),
+            since: "2026-11-21 08:00:00 UTC".to_owned(),
+            connections: 7,
+            last_error: String::new(),
+        }],
         dns_hosts: vec![DnsHostRow {
             hostname: "db".to_owned(),
             ttl: Duration::from_secs(15),
@@ -527,6 +544,8 @@ fn small_tables() {
     assert_eq!(rows(Show::Peers, &snapshot), ["1|/tmp|6432|5"]);
     assert_eq!(rows(Show::PeerPools, &snapshot), ["1|2|3|4|5"]);
     assert_eq!(rows(Show::Mem, &snapshot), ["client|80|2|3|400"]);
+    let wanted = "app,app_ro|db1|5432|standby|up|3|4096|20|2026-11-21 08:00:00 UTC|7|";
+    assert_eq!(rows(Show::Nodes, &snapshot), [wanted]);
     assert_eq!(rows(Show::DnsHosts, &snapshot), ["db|15|10.0.0.1:5432,10.0.0.2:5432"]);
     assert_eq!(rows(Show::DnsZones, &snapshot), ["zone|4294967295|2"]);
 }

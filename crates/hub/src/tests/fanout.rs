@@ -19,7 +19,7 @@ fn channels(names: &str) -> Vec<Channel> {
 }
 
 fn target(dbname: &str) -> Target {
-    Target { hosts: Vec::new(), port: 5432, dbname: dbname.to_owned(), encoding: Box::from(&b"UTF8"[..]) }
+    Target { places: Vec::new(), dbname: dbname.to_owned(), encoding: Box::from(&b"UTF8"[..]) }
 }
 
 fn end() -> ServerEnd {

@@ -61,19 +61,20 @@ fn servers_of_a_database_are_bounded_and_an_idle_one_makes_room() {
     let (_, two) = bench.member("app", "bob");
     let slot = bench.lend(&one);
     let open = bench.wait(&two);
-    let Err(OpenRefusal::Limit { evict: None }) = bench.hub.open_server(two.id) else {
+    let Err(OpenRefusal::Limit { evict: None }) = bench.hub.open_server(bench.now, two.id) else {
         panic!("the only one is busy")
     };
     two.lock().open_refused(bench.now, open[0]);
     assert_eq!(bench.release(&one, slot), After::Idle);
     assert_eq!(two.lock().poke(bench.now).len(), 1);
-    let Err(OpenRefusal::Limit { evict: Some((cell, ended)) }) = bench.hub.open_server(two.id) else {
+    let Err(OpenRefusal::Limit { evict: Some((cell, ended)) }) = bench.hub.open_server(bench.now, two.id)
+    else {
         panic!("the idle one is evicted");
     };
     assert!(Arc::ptr_eq(&cell, &one));
     let poked = bench.close(&one, ended.slot);
     assert!(poked.len() == 1 && Arc::ptr_eq(&poked[0], &two));
-    assert!(bench.hub.open_server(two.id).is_ok());
+    assert!(bench.hub.open_server(bench.now, two.id).is_ok());
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn nothing_is_evicted_for_who_does_not_wait() {
     let slot = bench.lend(&one);
     assert_eq!(bench.release(&one, slot), After::Idle);
     let (_, two) = bench.member("app", "bob");
-    assert!(matches!(bench.hub.open_server(two.id), Err(OpenRefusal::Limit { evict: None })));
+    assert!(matches!(bench.hub.open_server(bench.now, two.id), Err(OpenRefusal::Limit { evict: None })));
 }
 
 #[test]
@@ -94,7 +95,7 @@ fn servers_of_a_user_are_bounded_over_all_databases() {
     let slot = bench.lend(&one);
     assert_eq!(bench.release(&one, slot), After::Idle);
     let _ = bench.wait(&two);
-    assert!(matches!(bench.hub.open_server(two.id), Err(OpenRefusal::Limit { evict: Some(_) })));
+    assert!(matches!(bench.hub.open_server(bench.now, two.id), Err(OpenRefusal::Limit { evict: Some(_) })));
     assert_eq!(bench.hub.user_rows()[0].servers, 1);
 }
 
@@ -106,7 +107,7 @@ fn longest_waiting_pool_is_poked_first() {
     let slot = bench.lend(&cells[0]);
     for cell in [&cells[2], &cells[1]] {
         let _ = bench.wait(cell);
-        assert!(bench.hub.open_server(cell.id).is_err());
+        assert!(bench.hub.open_server(bench.now, cell.id).is_err());
         bench.pass(1);
     }
     let poked: Vec<_> = bench.close(&cells[0], slot).iter().map(|cell| cell.key.user.clone()).collect();
@@ -118,7 +119,7 @@ fn longest_waiting_pool_is_poked_first() {
 fn hosts_take_turns() {
     let mut bench = Bench::new("[databases]\napp = host=a,b,c\n");
     let (_, cell) = bench.member("app", "ann");
-    let mut first = || bench.hub.open_server(cell.id).unwrap().hosts[0].to_string();
+    let mut first = || bench.hub.open_server(bench.now, cell.id).unwrap().places[0].host.to_string();
     assert_eq!([first(), first(), first(), first()], ["a", "b", "c", "a"]);
 }
 
@@ -126,7 +127,8 @@ fn hosts_take_turns() {
 fn one_host_is_kept_until_it_fails() {
     let mut bench = Bench::new("[databases]\napp = host=a,b,c load_balance_hosts=disable\n");
     let (_, cell) = bench.member("app", "ann");
-    let hosts = |bench: &mut Bench| bench.hub.open_server(cell.id).unwrap().hosts[0].to_string();
+    let hosts =
+        |bench: &mut Bench| bench.hub.open_server(bench.now, cell.id).unwrap().places[0].host.to_string();
     assert_eq!([hosts(&mut bench), hosts(&mut bench)], ["a", "a"]);
     bench.hub.reached_host(cell.id, 1);
     assert_eq!(hosts(&mut bench), "b");

@@ -242,7 +242,7 @@ fn proof_of_a_client_opens_servers_in_its_name() {
     let Ok(Entered::Member(member)) = bench.hub.enter(now, ClientId(1), &1, &seat, Evidence::None) else {
         panic!()
     };
-    let secret = |bench: &mut Bench| bench.hub.open_server(member.cell.id).unwrap().secret;
+    let secret = |bench: &mut Bench| bench.hub.open_server(bench.now, member.cell.id).unwrap().secret;
     assert!(!secret(&mut bench).serves_scram(), "nobody has shown anything yet");
     let evidence = Evidence::Scram(login);
     assert!(bench.hub.enter(now, ClientId(2), &2, &seat, evidence).is_ok());
@@ -265,7 +265,7 @@ fn forced_users_secret_comes_from_no_client() {
         let Ok(Entered::Member(member)) = bench.hub.enter(bench.now, id, &0, &seat, evidence) else {
             panic!()
         };
-        let order = bench.hub.open_server(member.cell.id).unwrap();
+        let order = bench.hub.open_server(bench.now, member.cell.id).unwrap();
         assert_eq!(order.secret.cleartext().map(Password::reveal), Some(expected), "{name}");
     }
 }
@@ -275,8 +275,8 @@ fn order_says_all_that_a_server_needs() {
     let ini = "server_connect_timeout = 3\n[databases]\napp = host=h port=6 dbname=real timezone=UTC connect_query='select 1'\n";
     let mut bench = Bench::new(ini);
     let (_, cell) = bench.member("app", "ann");
-    let order = bench.hub.open_server(cell.id).unwrap();
-    assert_eq!((order.port, order.dbname.as_str(), order.user.as_str()), (6, "real", "ann"));
+    let order = bench.hub.open_server(bench.now, cell.id).unwrap();
+    assert_eq!((order.places[0].port, order.dbname.as_str(), order.user.as_str()), (6, "real", "ann"));
     assert_eq!(order.parameters, [("timezone", "UTC".to_owned())]);
     assert_eq!(order.connect_query.as_deref(), Some("select 1"));
     assert_eq!(order.connect_timeout, Duration::from_secs(3));

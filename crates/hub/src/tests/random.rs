@@ -98,7 +98,7 @@ impl World {
     }
 
     fn open(&mut self, cell: &Cell, slot: Slot) {
-        match self.bench.hub.open_server(cell.id) {
+        match self.bench.hub.open_server(self.bench.now, cell.id) {
             Ok(_) => self.opening.push((Arc::clone(cell), slot)),
             Err(refusal) => {
                 cell.lock().open_refused(self.bench.now, slot);

@@ -27,7 +27,7 @@ fn removed_database_ends_with_its_clients() {
     bench.hub.leave(bench.now, id);
     assert_eq!(bench.hub.pools().count(), 0);
     assert_eq!(bench.refused("old", "ann"), Refusal::NoSuchDatabase("old".into()));
-    assert!(matches!(bench.hub.open_server(cell.id), Err(OpenRefusal::Gone)));
+    assert!(matches!(bench.hub.open_server(bench.now, cell.id), Err(OpenRefusal::Gone)));
 }
 
 #[test]

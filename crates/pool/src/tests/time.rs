@@ -11,7 +11,8 @@ fn waiting_client_is_expired_after_its_wait_limit() {
     assert!(bench.pool.next_tick() <= deadline);
     bench.now = deadline;
     let due = bench.pool.tick(bench.now);
-    assert_eq!(due.expired, [Expired { client: 'a', waited: Duration::from_secs(120), pinned: false }]);
+    let waited = Duration::from_secs(120);
+    assert_eq!(due.expired, [Expired { client: 'a', waited, pinned: false, held: false }]);
     assert_eq!(bench.pool.waiting(), 1);
 }
 

@@ -7,11 +7,11 @@ use model::{PoolMode, StateMode};
 use super::Status::Built;
 use super::Status::NotBuilt;
 use super::table;
-use crate::host::Host;
+use crate::host::{Host, Ports};
 use crate::secret::Secret;
 use crate::share::Share;
 use crate::value::{COUNT, Kind, POOL_MODE, PORT, STATE_MODE};
-use crate::words::LoadBalance;
+use crate::words::{LoadBalance, SessionAttrs};
 
 table! {
     /// One entry of `[databases]`. Where a field is `None`, the setting in `[pgbouncer]` holds; the order
@@ -29,8 +29,8 @@ table! {
     /// Unix socket in `unix_socket_dir`.
     hosts as "host": Vec<Host> = Kind::Hosts, None, Reconnect, Built;
 
-    /// The server's port, the same for all hosts.
-    port: u16 = PORT, Some("5432"), Reconnect, Built;
+    /// The server's port: one for all hosts, or a list with one for each.
+    ports as "port": Ports = Kind::Ports, Some("5432"), Reconnect, Built;
 
     /// Log in to the server as this user, whoever the client is; the entry then has one pool. Unset: as the
     /// client's user.
@@ -79,8 +79,29 @@ table! {
     pool_mode: Option<PoolMode> = POOL_MODE, None, Reload, Built;
 
     /// With several hosts: `round-robin` gives each new server connection to the next one, `disable` stays on
-    /// one until it fails.
+    /// one until it fails, `least-connections` (with `target_session_attrs`) gives it to the one that has fewest.
     load_balance_hosts: LoadBalance = Kind::Word(LoadBalance::NAMES), Some("round-robin"), Reconnect, Built;
+
+    /// What the servers of this database must be, in libpq's words: `read-write`, `primary`, `standby`,
+    /// `prefer-standby`, `read-only` or `any`. Its hosts are then monitored, server connections go to those that
+    /// fit, and clients wait through a failover. Unset: the hosts are not monitored.
+    target_session_attrs: Option<SessionAttrs> = Kind::Word(SessionAttrs::NAMES), None, Reconnect, Built;
+
+    /// As `monitor_user` in `[pgbouncer]`, for the hosts of this database.
+    monitor_user: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// As `monitor_dbname` in `[pgbouncer]`, for the hosts of this database.
+    monitor_dbname: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// As `failover_timeout` in `[pgbouncer]`, for this database.
+    failover_timeout: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// With `target_session_attrs`: a standby that is this far behind the primary, in bytes of the log, gets no new
+    /// server connections, and loses those it has as they come free, until it is within half of it. 0: any.
+    max_replica_lag_bytes: Option<u32> = COUNT, None, Reload, Built;
+
+    /// The same in seconds since the commit that a standby replayed last, as long as it has something to replay.
+    max_replica_lag: Option<Duration> = Kind::Seconds, None, Reload, Built;
 
     /// SQL to run on each new server connection before its first use. An error in it is logged and nothing
     /// else.

@@ -196,6 +196,26 @@ table! {
     /// Pause after a connection or login that failed.
     server_login_retry: Duration = Kind::Seconds, Some("15"), Reload, Built;
 
+    group "Clusters";
+
+    /// With `target_session_attrs`: the role that the monitor logs in as on each host; its password is in
+    /// `auth_file`. It needs no right but to connect. Unset: the database's `user`, else its `auth_user`.
+    monitor_user: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// The database that the monitor connects to. Unset: that of the entry; for `*`, `postgres`.
+    monitor_dbname: Option<String> = Kind::Text, None, Reload, Built;
+
+    /// How often the monitor asks each host. While a cluster has no primary it asks five times as often.
+    monitor_interval: Duration = Kind::Seconds, Some("0.5"), Reload, Built;
+
+    /// How long a host may take to accept the monitor's connection, to log it in, and to answer it, each. A host
+    /// that fails twice in a row gets no more clients; one that is silent also loses those that it has.
+    monitor_timeout: Duration = Kind::Seconds, Some("1"), Reload, Built;
+
+    /// How long a client waits for a server while no host is what `target_session_attrs` says; this wait does not
+    /// count for `query_wait_timeout`. 0 = for ever.
+    failover_timeout: Duration = Kind::Seconds, Some("120"), Reload, Built;
+
     group "Limits of time";
 
     /// Close a client that sends nothing for this long while it has no server; 0 = never.

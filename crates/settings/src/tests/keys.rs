@@ -29,7 +29,8 @@ const PGBOUNCER: &str = "
 const OURS: &str = "
     workers compat server_auth_allowed cancel_connections_max prepared_statement_size_max
     login_connections_max session_state max_pinned state_functions notify_pins listen_fanout
-    listen_connections_max listen_channels_max notify_queue_size_max listen_lost io_backend";
+    listen_connections_max listen_channels_max notify_queue_size_max listen_lost io_backend failover_timeout
+    monitor_dbname monitor_interval monitor_timeout monitor_user";
 
 const RESTART: &str = "
     disable_pqexec job_name listen_addr listen_backlog listen_port pidfile pkt_buf resolv_conf so_reuseport
@@ -38,6 +39,9 @@ const RESTART: &str = "
 const NO_DEFAULT: &str = "
     auth_dbname auth_file auth_ident_file auth_ldap_options auth_user client_tls13_ciphers
     server_tls13_ciphers conffile user verbose";
+
+/// Of ours; `monitor_user` follows the entry's user, `monitor_dbname` its database.
+const OUR_NO_DEFAULT: &str = "monitor_dbname monitor_user";
 
 fn names(text: &'static str) -> BTreeSet<&'static str> {
     text.split_whitespace().collect()
@@ -61,7 +65,8 @@ fn keys_that_need_a_restart_are_those_of_pgbouncer() {
 
 #[test]
 fn keys_without_default_are_those_of_pgbouncer() {
-    assert_eq!(names_where(|key| key.spec.default.is_none()), names(NO_DEFAULT));
+    let wanted = names(NO_DEFAULT).union(&names(OUR_NO_DEFAULT)).copied().collect();
+    assert_eq!(names_where(|key| key.spec.default.is_none()), wanted);
 }
 
 #[test]
@@ -120,14 +125,15 @@ fn every_key_of_databases_is_read() {
         auth_query=q auth_dbname=b client_encoding=c datestyle=d timezone=t application_name=n pool_size=1 \
         min_pool_size=2 reserve_pool_size=3 max_db_connections=4 max_db_client_connections=5 \
         pool_mode=transaction load_balance_hosts=disable connect_query='select 1' server_lifetime=6 \
-        query_wait_timeout=7 session_state=off max_pinned=3";
+        query_wait_timeout=7 session_state=off max_pinned=3 target_session_attrs=primary monitor_user=m \
+        monitor_dbname=x failover_timeout=8 max_replica_lag_bytes=9 max_replica_lag=10";
     let settings = good(&format!("[pgbouncer]\n[databases]\nd = {good_values}\n"));
     let set = settings.databases["d"].clone();
     let unset = crate::Database::default();
     for key in DATABASE {
         assert!(!(key.same)(&set, &unset), "{}", key.spec.name);
     }
-    assert_eq!(DATABASE.len(), 24);
+    assert_eq!(DATABASE.len(), 30);
 }
 
 #[test]

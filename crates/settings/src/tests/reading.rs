@@ -38,7 +38,7 @@ fn comments_may_hold_anything() {
 fn key_may_follow_its_section_on_the_same_line() {
     let settings = good("[pgbouncer] pool_mode = statement\n [databases] a = port=1\n[users];none\n");
     assert_eq!(settings.general.pool_mode, model::PoolMode::Statement);
-    assert_eq!(settings.databases["a"].port, 1);
+    assert_eq!(settings.databases["a"].ports.of(0), 1);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn entries_are_split_as_connection_strings() {
     );
     let database = &settings.databases["my db"];
     assert_eq!(database.hosts, [Host::Name("h".to_owned())]);
-    assert_eq!(database.port, 6000);
+    assert_eq!(database.ports.of(0), 6000);
     assert_eq!(database.dbname.as_deref(), Some("a 'b'  c"));
     assert_eq!(database.user.as_deref(), Some("x'y"));
     assert_eq!(database.password.as_ref().map(Secret::expose), Some("="));
@@ -81,7 +81,7 @@ fn host_lists_hold_every_shape() {
 #[test]
 fn star_is_the_entry_for_unknown_names() {
     let settings = good("[pgbouncer]\n[databases]\na = port=1\n* = port=2\n");
-    let found = |name| settings.find(name).map(|found| (found.database.port, found.is_auto));
+    let found = |name| settings.find(name).map(|found| (found.database.ports.of(0), found.is_auto));
     assert_eq!((found("a"), found("other")), (Some((1, false)), Some((2, true))));
     assert!(!settings.databases.contains_key("*"));
     assert!(good("[pgbouncer]\n[databases]\na =\n").find("other").is_none());
@@ -102,8 +102,8 @@ fn last_of_equal_keys_holds_and_is_warned_of() {
     assert_eq!(lines(&outcome.warnings).replace(": set more than once; the last value holds", ""), wanted);
     let settings = outcome.settings.unwrap();
     assert_eq!(settings.general.pool_mode, model::PoolMode::Statement);
-    assert_eq!(settings.databases["a"].port, 4);
-    assert_eq!(settings.autodb.unwrap().port, 5);
+    assert_eq!(settings.databases["a"].ports.of(0), 4);
+    assert_eq!(settings.autodb.unwrap().ports.of(0), 5);
     assert_eq!(settings.users["u"].pool_size, Some(1));
 }
 

@@ -14,7 +14,7 @@ fn check(url: &str, wanted: &str) {
             format!(
                 "{} {} {} {} {}",
                 hosts.join(","),
-                database.port,
+                database.ports.of(0),
                 database.dbname.unwrap(),
                 database.user.unwrap(),
                 database.password.as_ref().map_or("-", Secret::expose),
@@ -58,7 +58,10 @@ fn problems_of_a_url_have_a_column_and_no_values() {
     let shape = "allowed: postgres://user[:password]@host[:port]/database";
     check("http://u@h/d", &format!("URL:1:1: not a PostgreSQL URL; {shape}"));
     check("postgres://h/d", "URL:1:1: user: no value; allowed: a value that is not empty");
-    check("postgres://u@h:x/d", "URL:1:16: port: value not allowed; allowed: a whole number from 1 to 65535");
+    check(
+        "postgres://u@h:x/d",
+        "URL:1:16: port: value not allowed; allowed: a whole number from 1 to 65535, or one for each host",
+    );
     check(
         "postgres://u@a:1,b:2/d",
         "URL:1:14: port: the ports of the hosts differ; allowed: one port for all hosts",

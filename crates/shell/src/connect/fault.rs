@@ -34,6 +34,8 @@ pub enum ConnectError {
     Io(Stage, io::Error),
     /// The login failed.
     Login(LoginError),
+    /// The server is a standby (`true`), or none, and should not be.
+    RoleDiffers(bool),
     /// The time is up.
     Timeout(Stage),
     /// The answer to SSLRequest is neither yes nor no, but this byte. An error message (`E`) is such an answer,
@@ -79,6 +81,8 @@ impl fmt::Display for ConnectError {
             ConnectError::Dns(name, fault) => write!(f, "{name}: {fault}"),
             ConnectError::Io(stage, error) => write!(f, "{} failed: {error}", stage.words()),
             ConnectError::Login(error) => error.fmt(f),
+            ConnectError::RoleDiffers(true) => f.write_str("the server is a standby"),
+            ConnectError::RoleDiffers(false) => f.write_str("the server is no standby"),
             ConnectError::Timeout(stage) => write!(f, "connect timeout (during {})", stage.words()),
             ConnectError::TlsBadAnswer(byte) => write!(f, "bad answer to SSLRequest: {byte:#04x}"),
             ConnectError::TlsHandshake(error) => write!(f, "TLS handshake failed: {error}"),

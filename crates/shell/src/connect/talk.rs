@@ -3,11 +3,15 @@
 use std::io;
 
 use rustls::ClientConnection;
-use server::login::{self, LoggedIn, LoginOrder, Lookup, LookupError, LookupStep, Message, Step};
+use server::login::{
+    self, Columns, LoggedIn, LoginOrder, Lookup, LookupError, LookupStep, Message, Question, QuestionError,
+    QuestionStep, Step,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 
 use super::lookup::LookupFailure;
+use super::probe::RowFailure;
 use super::{ConnectError, Stage, Stream};
 
 /// Logs in. The stream comes back with nothing unread.
@@ -73,6 +77,32 @@ pub(super) async fn ask(
             LookupStep::Next(state) => state,
             LookupStep::Done(_) if !received.is_empty() => return Err(LookupFailure::Query(unframed())),
             LookupStep::Done(found) => return Ok(found),
+        };
+    }
+}
+
+/// Asks for one row on a connection that is logged in; afterwards it can be used again, unless this fails.
+pub(super) async fn ask_row(stream: &mut Stream, text: &str) -> Result<Columns, RowFailure> {
+    let mut out = Vec::new();
+    let mut received = Received::default();
+    let mut state = Question::begin(text, &mut out);
+    send(stream, &mut out).await.map_err(RowFailure::Lost)?;
+    loop {
+        let next = received.next().map_err(|_| RowFailure::Question(QuestionError::NotOneRow))?;
+        let Some((message, size)) = next else {
+            if received.more(stream).await.map_err(RowFailure::Lost)? == 0 {
+                return Err(RowFailure::Lost(io::ErrorKind::UnexpectedEof.into()));
+            }
+            continue;
+        };
+        let step = state.handle(message).map_err(RowFailure::Question)?;
+        received.taken(size);
+        state = match step {
+            QuestionStep::Next(state) => state,
+            QuestionStep::Done(_) if !received.is_empty() => {
+                return Err(RowFailure::Question(QuestionError::NotOneRow));
+            }
+            QuestionStep::Done(row) => return Ok(row),
         };
     }
 }

@@ -37,6 +37,7 @@ fn order(port: u16) -> ConnectOrder {
         tls: ServerTls::DISABLED,
         tcp: TcpOptions::DEFAULT,
         allowed: Methods::ALL,
+        in_recovery: None,
         connect_query: None,
         timeout: LIMIT,
     }

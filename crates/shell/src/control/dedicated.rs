@@ -43,7 +43,7 @@ impl Control {
         let limit = self.shared.settings().general.query_wait_timeout;
         let deadline = self.shared.clock.now().deadline(limit);
         let slot = self.reserve(home, deadline).await.ok_or(Refusal::QueryWaitTimeout)?;
-        let order = match self.shared.hub.lock().open_server(home.cell.id) {
+        let order = match self.shared.hub.lock().open_server(self.shared.clock.now(), home.cell.id) {
             Ok(order) => order,
             Err(_) => {
                 home.pool().open_refused(self.shared.clock.now(), slot);
@@ -53,7 +53,7 @@ impl Control {
         let opened = match self.connect(home, &order, Some(extra)).await {
             Ok(opened) => opened,
             Err(error) => {
-                self.failed(home, slot, &error);
+                self.failed(home, slot, order.node, &error);
                 return Err(told(&error));
             }
         };

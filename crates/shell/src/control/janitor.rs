@@ -40,6 +40,8 @@ pub(super) async fn run(control: Arc<Control>) {
                 tracing::info!("{line}");
             }
             shared.forget_homes(known);
+            let nodes: Vec<hub::NodeRef> = shared.hub.lock().nodes().iter().map(|node| node.at).collect();
+            control.monitors.retain(|at| nodes.contains(&at));
             control.lookups.close_idle(Duration::from_secs(600));
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hub::{Channel, ListenerId, Next, ServerEnd, Target};
 use model::{Moment, PoolId, Refusal};
-use settings::{Host, ListenLost};
+use settings::ListenLost;
 use tokio::time::Instant;
 use wire::encode::Severity;
 
@@ -63,15 +63,14 @@ impl Control {
     ) -> Result<Line, Option<ConnectError>> {
         let target = self.shared.listeners.fanout().target(id).cloned();
         let home = self.shared.home_of(pool);
-        let order = home.and_then(|home| self.shared.hub.lock().listen_order(&home.cell));
-        let (Some(target), Some(order)) = (target, order) else { return Err(None) };
-        let hosts = &order.hosts;
-        let host = hosts.get(tries % hosts.len().max(1)).cloned();
-        let own = || Host::Unix(self.shared.settings().general.unix_socket_dir.clone());
+        let now = self.shared.clock.now();
+        let order = home.and_then(|home| self.shared.hub.lock().listen_order(now, &home.cell));
+        let (Some(target), Some(mut order)) = (target, order) else { return Err(None) };
+        let count = order.places.len().max(1);
+        order.places.rotate_left(tries % count);
         let fixed: [(&[u8], &[u8]); 2] =
             [(b"client_encoding", &target.encoding), (b"application_name", b"howdah listener")];
         let order = ConnectOrder {
-            host: host.unwrap_or_else(own),
             parameters: fixed.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             ..self.lookup_order(&order, "")
         };

@@ -32,7 +32,7 @@ impl Control {
 
     async fn ask(&self, lookup: &Lookup<ClientRef, ServerRef>) -> Looked {
         // The connection counts as a server of its pool only while its order is made: it is one for all lookups.
-        let order = self.shared.hub.lock().lookup_order(&lookup.cell);
+        let order = self.shared.hub.lock().lookup_order(self.shared.clock.now(), &lookup.cell);
         let Some(order) = order else { return Looked::Failed };
         let limit = self.shared.settings().general.client_login_timeout;
         let order = self.lookup_order(&order, &lookup.query);

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use baton::{Berth, Holder};
 use client::login::Replication;
-use hub::{OpenOrder, OpenRefusal};
+use cluster::{Sign, Wanted};
+use hub::{NodeRef, OpenOrder, OpenRefusal};
 use model::{Parameters, WorkerId};
 use pool::{After, Failure, LoginError, Slot};
 use server::Server;
@@ -33,14 +34,21 @@ use crate::worker::Errand;
 pub(super) struct Opened {
     connected: Connected,
     target: Target,
+    node: Option<NodeRef>,
 }
 
 impl Control {
     /// Opens a server for a pool.
     pub(super) async fn open(self: Arc<Self>, home: Arc<Home>, slot: Slot) {
         let now = self.shared.clock.now();
-        let order = match self.shared.hub.lock().open_server(home.cell.id) {
+        let allowed = self.shared.hub.lock().open_server(now, home.cell.id);
+        let order = match allowed {
             Ok(order) => order,
+            Err(OpenRefusal::NoNode) => {
+                let opens = home.pool().closed(now, slot);
+                self.shared.open_servers(&home, opens);
+                return;
+            }
             Err(refusal) => {
                 home.pool().open_refused(now, slot);
                 if let OpenRefusal::Limit { evict: Some((_, ended)) } = refusal {
@@ -58,7 +66,7 @@ impl Control {
         }
         match self.connect(&home, &order, None).await {
             Ok(opened) => self.opened(&home, slot, opened),
-            Err(error) => self.failed(&home, slot, &error),
+            Err(error) => self.failed(&home, slot, order.node, &error),
         }
     }
 
@@ -73,7 +81,7 @@ impl Control {
         let tls = (*self.shared.server_tls.load()).clone();
         let mut connect = ConnectOrder {
             host: Host::Unix(settings.general.unix_socket_dir.clone()),
-            port: order.port,
+            port: 0,
             database: order.dbname.clone(),
             user: order.user.clone(),
             secret: order.secret.clone(),
@@ -83,14 +91,13 @@ impl Control {
             tls,
             tcp: tcp_options(&settings),
             allowed: methods(&order.allowed),
+            in_recovery: self.role_of(home, order),
             connect_query: order.connect_query.as_ref().map(|query| query.as_bytes().into()),
             timeout: order.connect_timeout,
         };
-        let own = vec![connect.host.clone()];
-        let hosts = if order.hosts.is_empty() { &own } else { &order.hosts };
         let mut last = None;
-        for (place, host) in hosts.iter().enumerate() {
-            connect.host = host.clone();
+        for (place, hub::Place { host, port }) in order.places.iter().enumerate() {
+            (connect.host, connect.port) = (host.clone(), *port);
             match connect::connect(&connect, &self.context).await {
                 Ok(connected) => {
                     if place > 0 {
@@ -102,7 +109,7 @@ impl Control {
                         tls: if connected.tls.is_some() { connect.tls } else { ServerTls::DISABLED },
                         tcp: connect.tcp,
                     };
-                    return Ok(Opened { connected, target });
+                    return Ok(Opened { connected, target, node: order.node });
                 }
                 Err(error) => {
                     tracing::warn!("{:?}: {host}: {error}", home.cell);
@@ -113,10 +120,21 @@ impl Control {
         Err(last.unwrap_or(ConnectError::TlsRefused))
     }
 
+    /// The role that a new server must have, where the entry wants one.
+    fn role_of(&self, home: &Home, order: &OpenOrder) -> Option<bool> {
+        order.node?;
+        match self.shared.hub.lock().wanted_of(home.cell.id)? {
+            Wanted::Primary | Wanted::ReadWrite => Some(false),
+            Wanted::Standby => Some(true),
+            Wanted::Any | Wanted::ReadOnly | Wanted::PreferStandby => None,
+        }
+    }
+
     /// Hands a connected server to the data plane.
     fn opened(&self, home: &Arc<Home>, slot: Slot, opened: Opened) {
         let moored = self.moor(home, slot, opened, true);
         let now = self.shared.clock.now();
+        self.shared.judge(&moored);
         let mut pool = home.pool();
         let answer = pool.opened(now, slot, Arc::clone(&moored), moored.worker);
         self.shared.open_servers(home, answer.open);
@@ -144,7 +162,7 @@ impl Control {
 
     /// Makes the berth, with the server in it, and has a worker watch its socket.
     pub(super) fn moor(&self, home: &Arc<Home>, slot: Slot, opened: Opened, is_shared: bool) -> Arc<Moored> {
-        let Opened { connected, target } = opened;
+        let Opened { connected, target, node } = opened;
         let shared = &self.shared;
         let id = shared.next_server_id();
         let worker = WorkerId((id.0 % shared.workers.len() as u64) as u16);
@@ -179,6 +197,7 @@ impl Control {
             worker,
             token: parking_lot::Mutex::new(None),
             facts,
+            node,
             cancel: target,
             hung_up: AtomicBool::new(false),
             kept_since: AtomicU64::new(0),
@@ -205,12 +224,13 @@ impl Control {
         }
     }
 
-    pub(super) fn failed(&self, home: &Arc<Home>, slot: Slot, error: &ConnectError) {
+    pub(super) fn failed(&self, home: &Arc<Home>, slot: Slot, node: Option<NodeRef>, error: &ConnectError) {
         let now = self.shared.clock.now();
         let failure = match error.refusal() {
             Some(failed) => {
                 let code = failed.sqlstate.clone().unwrap_or_else(|| "08006".to_owned());
-                if matches!(&*code, "57P03" | "53300") {
+                // Of a cluster, another node may do; what one says that ends is no answer to anybody.
+                if matches!(&*code, "57P03" | "53300") || (node.is_some() && code.starts_with("57P0")) {
                     Failure::NotNow
                 } else {
                     tracing::warn!("{:?}: server login failed: FATAL {}", home.cell, failed.message);
@@ -236,24 +256,37 @@ impl Control {
             }
         }
         self.shared.open_servers(home, failed.open);
-        self.shared.place_free(home, now);
+        self.shared.place_free(home, node, now);
+        if let Some(at) = node {
+            let sign = match error {
+                ConnectError::RoleDiffers(_) => Sign::RoleDiffers,
+                _ => Sign::ConnectFailed,
+            };
+            self.shared.heard(at, sign);
+        }
     }
 
     /// An order for a connection to an authentication database.
     ///
     /// The default query names its catalog, and is run where nothing else can be meant; a query of the site's own
-    /// may rely on the site's search_path. No parameter of a client's ever gets there.
+    /// may rely on the site's search_path.
     pub(super) fn lookup_order(&self, order: &OpenOrder, query: &str) -> ConnectOrder {
+        self.own_order(order, "howdah auth_query", query == settings::General::default().auth_query)
+    }
+
+    /// An order for a connection that only we use: no parameter of a client's ever gets there.
+    pub(super) fn own_order(&self, order: &OpenOrder, name: &str, is_catalog_only: bool) -> ConnectOrder {
         let settings = self.shared.settings();
-        let host = order.hosts.first().cloned();
+        let place = order.places.first().cloned();
+        let (host, port) = place.map_or((None, 0), |place| (Some(place.host), place.port));
         let mut fixed: Vec<(&[u8], &[u8])> =
-            vec![(b"client_encoding", b"UTF8"), (b"application_name", b"howdah auth_query")];
-        if query == settings::General::default().auth_query {
+            vec![(b"client_encoding", b"UTF8"), (b"application_name", name.as_bytes())];
+        if is_catalog_only {
             fixed.push((b"search_path", b"pg_catalog,pg_temp"));
         }
         ConnectOrder {
             host: host.unwrap_or_else(|| Host::Unix(settings.general.unix_socket_dir.clone())),
-            port: order.port,
+            port,
             database: order.dbname.clone(),
             user: order.user.clone(),
             secret: order.secret.clone(),
@@ -263,6 +296,7 @@ impl Control {
             tls: (*self.shared.server_tls.load()).clone(),
             tcp: tcp_options(&settings),
             allowed: methods(&order.allowed),
+            in_recovery: None,
             connect_query: None,
             timeout: order.connect_timeout,
         }

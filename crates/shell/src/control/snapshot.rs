@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use console::{
-    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, PinRow, Pinned, PoolRow, Replication,
+    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, NodeRow, PinRow, Pinned, PoolRow, Replication,
     ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
 };
 use jiff::Timestamp;
@@ -114,6 +114,7 @@ impl Control {
             Show::Lists => snapshot.lists = self.lists(now),
             Show::State => snapshot.state = self.state(),
             Show::Mem => snapshot.mem = self.mem(),
+            Show::Nodes => snapshot.nodes = self.nodes(now),
             Show::DnsHosts => snapshot.dns_hosts = self.dns_hosts(),
             Show::Stats | Show::StatsTotals | Show::StatsAverages | Show::Totals => {
                 self.statistics(now, &mut snapshot);
@@ -382,6 +383,25 @@ impl Control {
             ),
             row("scratch_buffer", crate::worker::SCRATCH_BYTES, self.shared.workers.len()),
         ]
+    }
+
+    fn nodes(&self, now: Moment) -> Vec<NodeRow> {
+        let nodes = self.shared.hub.lock().nodes().into_iter();
+        let unix = self.shared.clock.unix_seconds();
+        nodes
+            .map(|node| NodeRow {
+                databases: node.databases,
+                host: node.place.host.to_string(),
+                port: node.place.port,
+                role: node.view.role.word(),
+                state: node.view.state.word(),
+                timeline: node.view.timeline,
+                lag: node.view.lag,
+                since: local_time(unix.saturating_sub(now.since(node.view.since).as_secs())),
+                connections: node.view.servers,
+                last_error: self.monitors.error(node.at),
+            })
+            .collect()
     }
 
     fn dns_hosts(&self) -> Vec<DnsHostRow> {

@@ -109,9 +109,27 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
     ("a = hots=h", "3:5: a: hots: unknown key in [databases]; did you mean host?"),
     ("a = host=h prot=6000", "3:12: a: prot: unknown key in [databases]; did you mean port?"),
     ("a = Host=h", "3:5: a: Host: unknown key in [databases]; did you mean host?"),
-    ("a = host=h port=0", "3:17: a: port: value not allowed; allowed: a whole number from 1 to 65535"),
-    ("a = host=h port=65536", "3:17: a: port: value not allowed; allowed: a whole number from 1 to 65535"),
-    ("a = port=54e2", "3:10: a: port: value not allowed; allowed: a whole number from 1 to 65535"),
+    (
+        "a = host=h port=0",
+        "3:17: a: port: value not allowed; allowed: a whole number from 1 to 65535, or one for each host",
+    ),
+    (
+        "a = host=h port=65536",
+        "3:17: a: port: value not allowed; allowed: a whole number from 1 to 65535, or one for each host",
+    ),
+    (
+        "a = host=h,i port=1,2,3",
+        "3:1: a: port: value not allowed; allowed: one port, or 2: one for each host",
+    ),
+    (
+        "a = host=h target_session_attrs=primary",
+        "3:1: a: target_session_attrs: needs monitor_user; allowed: a role that may log in to every host, in \
+         monitor_user, user or auth_user",
+    ),
+    (
+        "a = port=54e2",
+        "3:10: a: port: value not allowed; allowed: a whole number from 1 to 65535, or one for each host",
+    ),
     ("a = port=", "3:10: a: port: no value; allowed: a value that is not empty"),
     ("a = dbname=''", "3:12: a: dbname: no value; allowed: a value that is not empty"),
     ("a = host=h port", "3:12: a: port: no = after the key; allowed: key=value pairs…"),

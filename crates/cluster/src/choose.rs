@@ -1,0 +1,117 @@
+//! The node for a new connection.
+
+use model::Moment;
+
+use crate::cluster::{Cluster, NodeId};
+use crate::judge::Standing;
+use crate::node::Reach;
+
+/// What a connection is for: libpq's `target_session_attrs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Any node of the cluster.
+    Any,
+    /// The primary, if sessions on it may write.
+    ReadWrite,
+    /// A node whose sessions may not write.
+    ReadOnly,
+    /// The primary.
+    Primary,
+    /// A standby.
+    Standby,
+    /// A standby, or any while there is none.
+    PreferStandby,
+}
+
+impl Wanted {
+    /// Whether the connection is made to write.
+    pub fn writes(self) -> bool {
+        matches!(self, Wanted::ReadWrite | Wanted::Primary)
+    }
+}
+
+/// How the choice falls among several that fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Balance {
+    /// Each in turn.
+    RoundRobin,
+    /// The first of the list.
+    First,
+    /// The one with the fewest connections.
+    Least,
+}
+
+impl Cluster {
+    /// The node for one more connection, which is counted until [`Cluster::released`].
+    pub fn choose(&mut self, now: Moment, wanted: Wanted, balance: Balance) -> Option<NodeId> {
+        let fitting: Vec<NodeId> = self.ids().filter(|node| self.fits(*node, wanted)).collect();
+        let node = match fitting.as_slice() {
+            [] => return None,
+            [one] => *one,
+            _ => self.balanced(now, &fitting, balance),
+        };
+        self.nodes[node.index()].servers += 1;
+        Some(node)
+    }
+
+    /// Whether [`Cluster::choose`] would find one.
+    pub fn can_choose(&self, wanted: Wanted) -> bool {
+        self.ids().any(|node| self.fits(node, wanted))
+    }
+
+    /// A connection that was counted is gone, or never came to be.
+    pub fn released(&mut self, node: NodeId) {
+        if let Some(record) = self.nodes.get_mut(node.index()) {
+            record.servers = record.servers.saturating_sub(1);
+        }
+    }
+
+    /// Whether a node may have a new connection of this kind.
+    pub(crate) fn fits(&self, node: NodeId, wanted: Wanted) -> bool {
+        let record = &self.nodes[node.index()];
+        if record.reach != Reach::Up || record.is_drained {
+            return false;
+        }
+        let Some(answer) = record.answer else { return false };
+        let (standing, is_writer) = (self.standing(node), self.writer() == Some(node));
+        let is_reader = standing == Standing::Standby && record.proofs_left == 0 && !record.is_lagging;
+        match wanted {
+            Wanted::Primary => is_writer,
+            Wanted::ReadWrite => is_writer && !answer.read_only,
+            Wanted::Standby => is_reader,
+            Wanted::ReadOnly => is_reader || (is_writer && answer.read_only),
+            Wanted::Any => is_reader || is_writer,
+            Wanted::PreferStandby => is_reader || (is_writer && !self.can_choose(Wanted::Standby)),
+        }
+    }
+
+    fn balanced(&mut self, now: Moment, fitting: &[NodeId], balance: Balance) -> NodeId {
+        let servers = |node: &NodeId| f64::from(self.nodes[node.index()].servers);
+        let share = |node: &NodeId| self.nodes[node.index()].share(now, self.limits.slow_start);
+        let fullest = fitting.iter().map(servers).fold(0.0, f64::max);
+        // One that has just come back takes its growing part of what the others have.
+        let ready: Vec<NodeId> = fitting
+            .iter()
+            .copied()
+            .filter(|node| share(node) >= 1.0 || servers(node) < share(node) * fullest)
+            .collect();
+        let among = if ready.is_empty() { fitting } else { &ready };
+        match balance {
+            Balance::First => among[0],
+            Balance::RoundRobin => {
+                self.turn = self.turn.wrapping_add(1);
+                among[self.turn % among.len()]
+            }
+            Balance::Least => {
+                let load = |node: &NodeId| servers(node) / share(node);
+                let mut best = among[0];
+                for node in among {
+                    if load(node) < load(&best) {
+                        best = *node;
+                    }
+                }
+                best
+            }
+        }
+    }
+}

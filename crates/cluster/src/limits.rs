@@ -1,0 +1,45 @@
+//! How often nodes are asked, and how patient the cluster is.
+
+use std::time::Duration;
+
+/// The settings of one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Between the end of one probe and the next.
+    pub interval: Duration,
+    /// A standby so many bytes behind the primary is not chosen; `None`: any.
+    pub lag_bytes: Option<u64>,
+    /// The same in time.
+    pub lag_time: Option<Duration>,
+    /// How long a node that comes back takes to get its whole share.
+    pub slow_start: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            interval: Duration::from_millis(500),
+            lag_bytes: None,
+            lag_time: None,
+            slow_start: SLOW_START,
+        }
+    }
+}
+
+/// Failures in a row that make a verdict.
+pub(crate) const FAILURES_MAX: u32 = 2;
+/// A node that failed once is asked again after this.
+pub(crate) const RETRY: Duration = Duration::from_millis(100);
+/// Signs of traffic ask for no more probes than this.
+pub(crate) const SIGNS_EVERY: Duration = Duration::from_millis(20);
+/// One probe of so many makes a new connection: a server whose sessions answer may still take no new ones, and only
+/// they are told that it is shutting down.
+pub(crate) const FRESH_EVERY: u32 = 4;
+/// While there is no primary, nodes are asked so many times as often.
+pub(crate) const HURRY: u32 = 5;
+/// How long a node's last failures count against it.
+pub(crate) const FLAP_WINDOW: Duration = Duration::from_secs(60);
+/// The most good answers in a row that a node which keeps failing must give before it has readers again.
+pub(crate) const PROOFS_MAX: u32 = 16;
+
+const SLOW_START: Duration = Duration::from_secs(10);

@@ -1,0 +1,368 @@
+//! Clusters: the lists of hosts that are monitored, and the pools whose servers are there.
+//!
+//! Entries that name the same hosts share one cluster, whatever role each of them wants. What a node is, and who may
+//! have it, is `cluster`'s to say; this joins it to pools: a pool for which no node is fit is held.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::{Answer, Balance, Cluster, Effects, Failure, Fate, Limits, NodeId, Sign, Wanted};
+use model::{Moment, PoolId};
+use settings::{Database, Effective, Host, LoadBalance, SessionAttrs, Settings};
+
+use crate::cell::PoolKey;
+use crate::hub::Hub;
+use crate::limits::OpenOrder;
+use crate::work::Work;
+
+/// A cluster's number, never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub u32);
+
+/// One node of one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeRef {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The node in it.
+    pub node: NodeId,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The host.
+    pub host: Host,
+    /// Its port.
+    pub port: u16,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// A node to ask, and how to get there.
+#[derive(Debug)]
+pub struct ProbeOrder {
+    /// The node.
+    pub at: NodeRef,
+    /// By a new connection.
+    pub fresh: bool,
+    /// The way there; the same for all probes of the node as long as settings and secrets are.
+    pub order: OpenOrder,
+    /// For connecting, logging in and asking, each.
+    pub limit: Duration,
+}
+
+/// Something about a cluster for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// The words.
+    pub text: String,
+    /// Whether an operator should be alarmed.
+    pub is_alarming: bool,
+}
+
+/// What the tables show of a node.
+#[derive(Clone, Debug)]
+pub struct NodeInfo {
+    /// The entries that it serves, between commas.
+    pub databases: String,
+    /// Where it is.
+    pub place: Place,
+    /// What is known.
+    pub view: cluster::NodeView,
+    /// Which.
+    pub at: NodeRef,
+}
+
+pub(crate) struct Watched {
+    pub(crate) cluster: Cluster,
+    pub(crate) places: Vec<Place>,
+    /// The entry whose settings say how it is monitored: the first that names these hosts.
+    entry: String,
+}
+
+/// All clusters.
+#[derive(Default)]
+pub(crate) struct Clusters {
+    by_places: BTreeMap<Vec<Place>, ClusterId>,
+    all: BTreeMap<ClusterId, Watched>,
+    last: u32,
+}
+
+/// The name of the pattern for entries made on demand.
+const AUTO: &str = "*";
+/// What the monitor connects to for these, if nothing else is said.
+const AUTO_DBNAME: &str = "postgres";
+
+/// The hosts of an entry.
+pub(crate) fn places(settings: &Settings, database: &Database) -> Vec<Place> {
+    if database.hosts.is_empty() {
+        let host = Host::Unix(settings.general.unix_socket_dir.clone());
+        return vec![Place { host, port: database.ports.of(0) }];
+    }
+    let place = |(index, host): (usize, &Host)| Place { host: host.clone(), port: database.ports.of(index) };
+    database.hosts.iter().enumerate().map(place).collect()
+}
+
+fn wanted(attrs: SessionAttrs) -> Wanted {
+    match attrs {
+        SessionAttrs::Any => Wanted::Any,
+        SessionAttrs::ReadWrite => Wanted::ReadWrite,
+        SessionAttrs::ReadOnly => Wanted::ReadOnly,
+        SessionAttrs::Primary => Wanted::Primary,
+        SessionAttrs::Standby => Wanted::Standby,
+        SessionAttrs::PreferStandby => Wanted::PreferStandby,
+    }
+}
+
+fn balance(word: LoadBalance) -> Balance {
+    match word {
+        LoadBalance::RoundRobin => Balance::RoundRobin,
+        LoadBalance::Disable => Balance::First,
+        LoadBalance::LeastConnections => Balance::Least,
+    }
+}
+
+fn monitored(settings: &Settings) -> impl Iterator<Item = (&str, &Database)> {
+    let named = settings.databases.iter().map(|(name, database)| (name.as_str(), database));
+    let all = named.chain(settings.autodb.iter().map(|database| (AUTO, database)));
+    all.filter(|(_, database)| database.target_session_attrs.is_some())
+}
+
+impl<C: Clone, S: Clone> Hub<C, S> {
+    /// Makes and forgets clusters as the settings say.
+    pub(crate) fn renew_clusters(&mut self, now: Moment) {
+        let settings = Arc::clone(&self.settings);
+        let mut entries: BTreeMap<Vec<Place>, Vec<(&str, &Database)>> = BTreeMap::new();
+        for (name, database) in monitored(&settings) {
+            entries.entry(places(&settings, database)).or_default().push((name, database));
+        }
+        let clusters = &mut self.clusters;
+        let old: Vec<(Vec<Place>, ClusterId)> =
+            clusters.by_places.iter().map(|(places, id)| (places.clone(), *id)).collect();
+        for (places, sharing) in &entries {
+            let limits = limits(&settings, sharing);
+            if let Some(watched) = clusters.by_places.get(places).and_then(|id| clusters.all.get_mut(id)) {
+                watched.cluster.set_limits(limits);
+                watched.entry = sharing[0].0.to_owned();
+                continue;
+            }
+            let mut cluster = Cluster::new(now, places.len(), limits);
+            let before = old.iter().find(|(known, _)| known.iter().any(|place| places.contains(place)));
+            if let Some(known) = before.and_then(|(_, id)| clusters.all.get(id)) {
+                cluster.inherit(&known.cluster);
+            }
+            clusters.last += 1;
+            let id = ClusterId(clusters.last);
+            let watched = Watched { cluster, places: places.clone(), entry: sharing[0].0.to_owned() };
+            clusters.all.insert(id, watched);
+            clusters.by_places.insert(places.clone(), id);
+        }
+        clusters.by_places.retain(|places, _| entries.contains_key(places));
+        let kept: Vec<ClusterId> = clusters.by_places.values().copied().collect();
+        clusters.all.retain(|id, _| kept.contains(id));
+    }
+
+    /// After the settings have changed, each pool is held or not as its cluster is now.
+    pub(crate) fn hold_or_not(&mut self, now: Moment, work: &mut Work<C, S>) {
+        let ids: Vec<PoolId> = self.pools.keys().copied().collect();
+        for id in ids {
+            self.hold_or_not_one(now, id, work);
+        }
+    }
+
+    fn hold_or_not_one(&mut self, now: Moment, id: PoolId, work: &mut Work<C, S>) {
+        let Some(cell) = self.pool(id).map(Arc::clone) else { return };
+        if self.has_node(&cell.key) {
+            let open = cell.lock().unhold(now);
+            work.open_all(&cell, open);
+        } else {
+            cell.lock().hold(now);
+        }
+    }
+
+    /// Whether a server for this pool has somewhere to go, as far as that is known.
+    pub(crate) fn has_node(&self, key: &PoolKey) -> bool {
+        self.cluster_of(key).is_none_or(|(id, wanted, _)| {
+            self.clusters.all.get(&id).is_some_and(|watched| watched.cluster.can_choose(wanted))
+        })
+    }
+
+    /// The node for one more server of a pool: `Err` if it has a cluster, and nobody there is fit.
+    pub(crate) fn choose(&mut self, now: Moment, key: &PoolKey) -> Result<Option<(NodeRef, Place)>, ()> {
+        let Some((id, wanted, balance)) = self.cluster_of(key) else { return Ok(None) };
+        let watched = self.clusters.all.get_mut(&id).ok_or(())?;
+        let node = watched.cluster.choose(now, wanted, balance).ok_or(())?;
+        Ok(Some((NodeRef { cluster: id, node }, watched.places[node.index()].clone())))
+    }
+
+    /// A node for a connection that is not a pool's: the primary, or any that answers.
+    pub(crate) fn any_place(&mut self, now: Moment, key: &PoolKey, writes: bool) -> Option<Place> {
+        let (id, ..) = self.cluster_of(key)?;
+        let watched = self.clusters.all.get_mut(&id)?;
+        let wanted = if writes { Wanted::Primary } else { Wanted::Any };
+        let node = watched.cluster.choose(now, wanted, Balance::First)?;
+        watched.cluster.released(node);
+        Some(watched.places[node.index()].clone())
+    }
+
+    pub(crate) fn cluster_of(&self, key: &PoolKey) -> Option<(ClusterId, Wanted, Balance)> {
+        if self.clusters.all.is_empty() {
+            return None;
+        }
+        let database = self.database(&self.settings, &key.database)?;
+        let attrs = database.target_session_attrs?;
+        let id = self.clusters.by_places.get(&places(&self.settings, database))?;
+        Some((*id, wanted(attrs), balance(database.load_balance_hosts)))
+    }
+
+    /// What a pool's servers are for, if it has a cluster.
+    pub fn wanted_of(&self, pool: PoolId) -> Option<Wanted> {
+        let key = &self.pools.get(&pool)?.cell.key;
+        self.cluster_of(key).map(|(_, wanted, _)| wanted)
+    }
+
+    /// A probe has ended.
+    pub fn probed(&mut self, now: Moment, at: NodeRef, outcome: Result<Answer, Failure>) -> Work<C, S> {
+        self.with_cluster(now, at.cluster, |cluster| cluster.probed(now, at.node, outcome))
+    }
+
+    /// Traffic has shown something about a node.
+    pub fn heard(&mut self, now: Moment, at: NodeRef, sign: Sign) -> Work<C, S> {
+        self.with_cluster(now, at.cluster, |cluster| cluster.heard(now, at.node, sign))
+    }
+
+    /// A server that was opened on a node is gone, or never came to be.
+    pub fn node_released(&mut self, at: NodeRef) {
+        if let Some(watched) = self.clusters.all.get_mut(&at.cluster) {
+            watched.cluster.released(at.node);
+        }
+    }
+
+    /// What is to be done with a server of a pool on a node.
+    pub fn fate(&self, pool: PoolId, at: NodeRef) -> Fate {
+        let Some(record) = self.pools.get(&pool) else { return Fate::WhenFree };
+        match self.cluster_of(&record.cell.key) {
+            Some((id, wanted, _)) if id == at.cluster => self
+                .clusters
+                .all
+                .get(&id)
+                .map_or(Fate::WhenFree, |watched| watched.cluster.fate(at.node, wanted)),
+            _ => Fate::WhenFree,
+        }
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> Vec<NodeInfo> {
+        let mut nodes = Vec::new();
+        for (id, watched) in &self.clusters.all {
+            let names = monitored(&self.settings)
+                .filter(|(_, database)| places(&self.settings, database) == watched.places)
+                .map(|(name, _)| name);
+            let databases = names.collect::<Vec<_>>().join(",");
+            for node in watched.cluster.ids() {
+                let Some(view) = watched.cluster.view(node) else { continue };
+                let place = watched.places[node.index()].clone();
+                let at = NodeRef { cluster: *id, node };
+                nodes.push(NodeInfo { databases: databases.clone(), place, view, at });
+            }
+        }
+        nodes
+    }
+
+    /// The nodes that are to be asked by now.
+    pub(crate) fn tick_clusters(&mut self, now: Moment, work: &mut Work<C, S>) {
+        let all = self.clusters.all.iter();
+        let due: Vec<ClusterId> =
+            all.filter(|(_, watched)| watched.cluster.next_tick() <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            work.extend(self.with_cluster(now, id, |cluster| cluster.tick(now)));
+        }
+    }
+
+    /// When the next node is to be asked.
+    pub(crate) fn clusters_due(&self) -> Moment {
+        let due = self.clusters.all.values().map(|watched| watched.cluster.next_tick());
+        due.min().unwrap_or(Moment::NEVER)
+    }
+
+    fn with_cluster(
+        &mut self,
+        now: Moment,
+        id: ClusterId,
+        event: impl FnOnce(&mut Cluster) -> Effects,
+    ) -> Work<C, S> {
+        let mut work = Work::none();
+        // It may have been forgotten by a reload meanwhile.
+        let Some(watched) = self.clusters.all.get_mut(&id) else { return work };
+        let effects = event(&mut watched.cluster);
+        for fact in &effects.facts {
+            let what = match fact.node {
+                Some(node) => format!("{} {}", watched.places[node.index()], fact.what),
+                None => fact.what.to_string(),
+            };
+            let text = format!("cluster of {}: {what}", watched.entry);
+            work.news.push(News { text, is_alarming: fact.what.is_alarming() });
+        }
+        for probe in effects.probes {
+            work.probe.extend(self.probe_order(NodeRef { cluster: id, node: probe.node }, probe.fresh));
+        }
+        if effects.changed {
+            work.recheck.push(id);
+            self.hold_or_not(now, &mut work);
+        }
+        work
+    }
+
+    fn probe_order(&self, at: NodeRef, fresh: bool) -> Option<ProbeOrder> {
+        let settings = &self.settings;
+        let watched = self.clusters.all.get(&at.cluster)?;
+        let database = match watched.entry.as_str() {
+            AUTO => settings.autodb.as_ref()?,
+            name => settings.databases.get(name)?,
+        };
+        let effective = Effective { general: &settings.general, database: Some(database), user: None };
+        let user = effective.monitor_user()?;
+        let is_forced = database.user.as_deref() == Some(user);
+        let secret = self.secrets.for_server(Some(database), &watched.entry, user, is_forced);
+        let own = match watched.entry.as_str() {
+            AUTO => AUTO_DBNAME,
+            name => effective.server_dbname(name),
+        };
+        let general = &settings.general;
+        let order = OpenOrder {
+            places: vec![watched.places.get(at.node.index())?.clone()],
+            dbname: effective.monitor_dbname().unwrap_or(own).to_owned(),
+            user: user.to_owned(),
+            secret,
+            allowed: general.server_auth_allowed.clone(),
+            parameters: vec![("application_name", "howdah monitor".to_owned())],
+            tls: general.server_tls_sslmode,
+            connect_query: None,
+            connect_timeout: general.monitor_timeout,
+            node: Some(at),
+        };
+        Some(ProbeOrder { at, fresh, order, limit: general.monitor_timeout })
+    }
+}
+
+/// Entries that share a cluster share its limits: the strictest of each kind.
+fn limits(settings: &Settings, sharing: &[(&str, &Database)]) -> Limits {
+    let bytes = sharing.iter().filter_map(|(_, database)| database.max_replica_lag_bytes);
+    let times = sharing.iter().filter_map(|(_, database)| database.max_replica_lag);
+    Limits {
+        interval: settings.general.monitor_interval.max(INTERVAL_LEAST),
+        lag_bytes: bytes.filter(|most| *most > 0).min().map(u64::from),
+        lag_time: times.filter(|most| !most.is_zero()).min(),
+        ..Limits::default()
+    }
+}
+
+/// However the setting reads, nodes are not asked in a tight loop.
+const INTERVAL_LEAST: Duration = Duration::from_millis(20);
