@@ -62,6 +62,10 @@ impl Cluster {
             }
             effects.changed = true;
             let node = NodeId(index);
+            if self.nodes[node.index()].reach != Reach::Up {
+                // What it is comes to light while it is away, and is said when it is back.
+                continue;
+            }
             let timeline = self.answer(node).map_or(0, |answer| answer.timeline);
             let what = match is {
                 Standing::Primary => What::Primary(timeline),

@@ -77,3 +77,301 @@ fn new_servers_go_to_the_primary_and_follow_it() {
     wait_for_node(&howdah, second.port(), "timeline", "2");
     wait_for_node(&howdah, first.port(), "state", "down");
 }
+
+/// Clients that enter numbered rows, one a transaction, until they are told to stop.
+struct Ledger {
+    over: AtomicBool,
+    done: AtomicUsize,
+}
+
+/// What one client knows of its rows: those that were acknowledged, those of which nobody knows, and how often
+/// its connection was lost.
+#[derive(Default)]
+struct Account {
+    told: Vec<usize>,
+    unknown: Vec<usize>,
+    lost: usize,
+    errors: Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    /// One statement in a message.
+    Single,
+    /// BEGIN, INSERT and COMMIT, each answered before the next.
+    Block,
+}
+
+impl Ledger {
+    fn new() -> Ledger {
+        Ledger { over: AtomicBool::new(false), done: AtomicUsize::new(0) }
+    }
+
+    fn client(&self, port: u16, who: usize, style: Style) -> Account {
+        let mut account = Account::default();
+        let mut turn = 0;
+        while !self.over.load(Ordering::SeqCst) {
+            let Ok(mut raw) = Raw::try_login(port, &login()) else { continue };
+            while !self.over.load(Ordering::SeqCst) {
+                turn += 1;
+                match enter(&mut raw, who, turn, style) {
+                    Answer::Told => {
+                        account.told.push(turn);
+                        self.done.fetch_add(1, Ordering::SeqCst);
+                    }
+                    Answer::Unknown(words) => {
+                        account.unknown.push(turn);
+                        account.errors.push(words);
+                    }
+                    Answer::Lost => {
+                        account.unknown.push(turn);
+                        account.lost += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        account
+    }
+
+    fn wait_for_more(&self, count: usize) {
+        let wanted = self.done.load(Ordering::SeqCst) + count;
+        eventually(LIMIT, || self.done.load(Ordering::SeqCst) >= wanted);
+    }
+}
+
+enum Answer {
+    Told,
+    Unknown(String),
+    Lost,
+}
+
+fn enter(raw: &mut Raw, who: usize, turn: usize, style: Style) -> Answer {
+    let insert = format!("insert into entries values ({who}, {turn})");
+    let texts = match style {
+        Style::Single => vec![insert],
+        Style::Block => vec!["begin".to_owned(), insert, "commit".to_owned()],
+    };
+    for text in texts {
+        if raw.try_send(query(&text)).is_err() {
+            return Answer::Lost;
+        }
+        let answer = raw.answers(1);
+        if !answer.ends_with("ZI") && !answer.ends_with("ZT") {
+            return Answer::Lost;
+        }
+        if answer.contains("E(") {
+            return Answer::Unknown(answer);
+        }
+    }
+    Answer::Told
+}
+
+/// Clients enter rows while `harm` is done. Each row that was acknowledged is there once, and nobody's connection
+/// was lost. Answers what errors there were.
+fn check_ledger(
+    howdah: &Howdah,
+    style: Style,
+    first: &Postgres,
+    last: &Postgres,
+    harm: impl FnOnce(&Ledger),
+) -> Vec<String> {
+    first.sql("create table entries (who int, turn int)");
+    let ledger = Ledger::new();
+    let accounts: Vec<Account> = std::thread::scope(|scope| {
+        let (ledger, port) = (&ledger, howdah.port());
+        let clients: Vec<_> =
+            (0..30).map(|who| scope.spawn(move || ledger.client(port, who, style))).collect();
+        let over = Over(&ledger.over);
+        ledger.wait_for_more(300);
+        harm(ledger);
+        ledger.wait_for_more(300);
+        drop(over);
+        clients.into_iter().map(|client| client.join().expect("no panic")).collect()
+    });
+    let mut session = last.session("postgres");
+    let mut errors = Vec::new();
+    for (who, account) in accounts.into_iter().enumerate() {
+        let rows = session.sql(&format!("select turn from entries where who = {who} order by turn"));
+        let kept: Vec<usize> =
+            rows.iter().map(|row| row[0].as_deref().expect("a turn").parse().expect("a number")).collect();
+        assert!(kept.windows(2).all(|pair| pair[0] < pair[1]), "client {who}: doubled");
+        for turn in &account.told {
+            assert!(
+                kept.binary_search(turn).is_ok(),
+                "client {who}: turn {turn} was acknowledged and is lost"
+            );
+        }
+        for turn in kept.iter().filter(|turn| account.told.binary_search(turn).is_err()) {
+            assert!(account.unknown.contains(turn), "client {who}: turn {turn} was refused and is there");
+        }
+        assert_eq!(account.lost, 0, "client {who} lost its connection");
+        errors.extend(account.errors);
+    }
+    errors
+}
+
+/// Tells the clients to go, also when a test fails while they are at it.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn death_of_the_primary_costs_only_the_transactions_in_flight() {
+    for style in [Style::Single, Style::Block] {
+        let first = primary();
+        let second = first.standby();
+        make_synchronous(&first);
+        let howdah = pooler(&[first.port(), second.port()]).start();
+        let errors = check_ledger(&howdah, style, &first, &second, |_| {
+            first.kill();
+            second.set("synchronous_standby_names", "");
+            second.reload();
+            second.promote();
+        });
+        // Ten servers: no more can have been at work.
+        assert!(errors.len() <= 10, "{errors:?}");
+        assert!(errors.iter().all(|error| error == "E(08007) ZI"), "{errors:?}");
+    }
+}
+
+#[test]
+fn fast_shutdown_of_the_primary_costs_single_statements_nothing() {
+    let first = primary();
+    let second = first.standby();
+    let howdah = pooler(&[first.port(), second.port()]).start();
+    let errors = check_ledger(&howdah, Style::Single, &first, &second, |_| {
+        // It sends all it has before it ends. With synchronous replication it would let go of clients that wait for
+        // a standby, with a warning and no answer: of those nobody can say more than 08007.
+        first.stop(StopMode::Fast);
+        second.promote();
+    });
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn planned_switchover_is_not_noticed() {
+    let first = primary();
+    let second = first.standby();
+    let howdah = pooler(&[first.port(), second.port()]).start();
+    let bench = Pgbench::new(&first, howdah.port(), "postgres", "db");
+    bench.fill(1);
+    let over = AtomicBool::new(false);
+    let report = std::thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            let run = bench.argument("--client=50").argument("--jobs=4").argument("--time=12").run();
+            over.store(true, Ordering::SeqCst);
+            run
+        });
+        eventually(LIMIT, || {
+            let counts = first.sql("select count(*) from pgbench_history");
+            counts[0][0].as_deref().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0) > 1000
+        });
+        // No new sessions; those there are end their transactions, and are closed by the pooler.
+        first.stop(StopMode::Smart);
+        second.promote();
+        run.join().expect("no panic")
+    });
+    assert!(report.success, "{}", report.complaints);
+    let after: u64 = second.sql("select count(*) from pgbench_history")[0][0]
+        .as_deref()
+        .expect("a count")
+        .parse()
+        .expect("a number");
+    assert_eq!(after, report.transactions, "every transaction is there once");
+    assert!(over.load(Ordering::SeqCst));
+}
+
+#[test]
+fn host_that_accepts_and_never_answers_keeps_nobody_waiting() {
+    let first = primary();
+    let hole = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = hole.local_addr().expect("bound").port();
+    let howdah = pooler(&[port, first.port()]).setting("server_connect_timeout", "60").start();
+    let started = std::time::Instant::now();
+    let mut client = howdah.login(&login());
+    assert_eq!(client.value("show port"), first.port().to_string());
+    // Not how fast it is, but that no limit of a connection attempt was waited for.
+    assert!(started.elapsed() < Duration::from_secs(30));
+    wait_for_node(&howdah, port, "state", "down");
+    let mut others: Vec<Raw> = (0..10).map(|_| howdah.login(&login())).collect();
+    for other in &mut others {
+        other.sql("begin");
+    }
+    assert!(node(&howdah, first.port(), "connections") == "10");
+    assert_eq!(node(&howdah, port, "connections"), "0");
+}
+
+#[test]
+fn old_primary_that_comes_back_gets_no_write() {
+    let first = primary();
+    first.sql("create table t (n int)");
+    let second = first.standby();
+    let howdah = pooler(&[first.port(), second.port()]).start();
+    let mut client = howdah.login(&login());
+    client.sql("select 1");
+    first.kill();
+    second.promote();
+    assert_eq!(client.value("show port"), second.port().to_string());
+    // It knows nothing of what has happened, and takes writes.
+    first.start_again();
+    wait_for_node(&howdah, first.port(), "role", "stale primary");
+    let mut clients: Vec<Raw> = (0..10).map(|_| howdah.login(&login())).collect();
+    for client in &mut clients {
+        client.sql("begin");
+    }
+    for client in &mut clients {
+        client.sql("insert into t values (1)");
+        client.sql("commit");
+    }
+    assert_eq!(second.sql("select count(*) from t")[0][0].as_deref(), Some("10"));
+    assert_eq!(first.sql("select count(*) from t")[0][0].as_deref(), Some("0"));
+    assert_eq!(node(&howdah, first.port(), "connections"), "0");
+}
+
+#[test]
+fn frozen_primary_is_cut_off_and_its_late_answer_reaches_nobody() {
+    let first = primary();
+    first.sql("create table t (n int)");
+    let second = first.standby();
+    let howdah = pooler(&[first.port(), second.port()]).start();
+    let mut client = howdah.login(&login());
+    client.send(query("select pg_sleep(0.3), 'late'"));
+    eventually(LIMIT, || {
+        first.sql("select count(*) from pg_stat_activity where query like '%late%' and state = 'active'")[0]
+            [0]
+        .as_deref()
+            >= Some("2")
+    });
+    first.freeze_all();
+    // The kernel still takes what is sent to it.
+    assert_eq!(client.answers(1), "E(08007) ZI");
+    second.promote();
+    client.sql("insert into t values (1)");
+    first.thaw();
+    wait_for_node(&howdah, first.port(), "role", "stale primary");
+    assert_eq!(client.value("select count(*) from t"), "1");
+    assert_eq!(client.value("show port"), second.port().to_string());
+}
+
+#[test]
+fn clients_wait_for_a_primary_and_are_told_in_the_end() {
+    let first = primary();
+    let howdah =
+        pooler(&[first.port()]).setting("query_wait_timeout", "1").setting("failover_timeout", "4").start();
+    let mut client = howdah.login(&login());
+    client.sql("select 1");
+    first.stop(StopMode::Fast);
+    wait_for_node(&howdah, first.port(), "state", "down");
+    // New logins are answered, and wait as all others do.
+    let mut newcomer = howdah.login(&login());
+    newcomer.send(query("select 1"));
+    assert_eq!(newcomer.answers(1), "E(57P03) EOF");
+    client.send(query("select 1"));
+    first.start_again();
+    assert_eq!(client.answers(1), "T D C(SELECT 1) ZI");
+}

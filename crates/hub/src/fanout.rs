@@ -19,9 +19,9 @@ mod listener;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::clusters::Place;
 use console::ListenerRow;
 use model::{ClientId, Moment, PoolId};
-use crate::clusters::Place;
 
 use self::listener::{Added, Listener};
 

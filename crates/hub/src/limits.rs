@@ -9,8 +9,8 @@ use pool::Ended;
 use settings::{ServerAuth, SslMode};
 
 use crate::cell::PoolCell;
-use crate::fanout::Target;
 use crate::clusters::{NodeRef, Place, places};
+use crate::fanout::Target;
 use crate::hub::{Hub, Record};
 
 /// How to open one server.

@@ -40,6 +40,8 @@ pub struct ClientPolicy {
     pub server_check_query: Option<String>,
     /// Sessions end with their transaction when their server is to be closed.
     pub server_fast_close: bool,
+    /// Its servers are those of a cluster: clients outlive them where they can.
+    pub rides_out: bool,
     /// Simple queries are refused.
     pub disable_pqexec: bool,
     /// Parameters that are kept for each client besides the five that always are.
@@ -80,6 +82,7 @@ impl ClientPolicy {
             server_reset_query_always: general.server_reset_query_always,
             server_check_query: check_query(general),
             server_fast_close: general.server_fast_close,
+            rides_out: server.database.is_some_and(|database| database.target_session_attrs.is_some()),
             disable_pqexec: general.disable_pqexec,
             track_extra_parameters: general.track_extra_parameters.clone(),
             ignore_startup_parameters: general.ignore_startup_parameters.clone(),

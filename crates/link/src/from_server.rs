@@ -68,6 +68,7 @@ impl Link {
             return Progress { consumed: input.len(), then: Then::Wait };
         };
         let mut ear = Ear::new(server, Some(&mut self.client), Some(&mut self.state), out);
+        ear.rides_out = self.policy.rides_out;
         let (consumed, is_sound) = ear.run(input);
         let Ear { told, became_ready, heard_ready, left_doubts, .. } = ear;
         if std::mem::take(&mut server.renews) {
@@ -153,6 +154,8 @@ pub(crate) struct Ear<'a> {
     pub(crate) became_ready: bool,
     /// One that answers the client.
     heard_ready: bool,
+    /// The client outlives a server that goes: it is not shown the server's last words.
+    rides_out: bool,
     /// After that nothing was owed but Syncs that a COPY may have eaten, and no error followed.
     left_doubts: bool,
 }
@@ -172,6 +175,7 @@ impl<'a> Ear<'a> {
             told: false,
             became_ready: false,
             heard_ready: false,
+            rides_out: false,
             left_doubts: false,
         }
     }
@@ -461,8 +465,9 @@ impl<'a> Ear<'a> {
             // While the server does something for us alone, its end is no business of the client's.
             let mut owed = self.server.ledger.iter();
             let is_ours = !self.server.ledger.is_empty() && owed.all(|entry| entry.swallow);
+            let is_survived = self.rides_out && crate::outlive::GOING.contains(&&*code);
             self.server.broken = Some(Broken::Fatal(code.into(), words.into()));
-            self.told = !is_ours && self.client.is_some();
+            self.told = !is_ours && !is_survived && self.client.is_some();
             return if self.told { Fate::Forward } else { Fate::Swallow };
         }
         let mut undone = Vec::new();

@@ -15,6 +15,7 @@ mod from_server;
 mod link;
 mod noted;
 mod out;
+mod outlive;
 mod policy;
 mod prepared;
 mod stale;

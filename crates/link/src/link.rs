@@ -75,6 +75,8 @@ pub struct Link {
     pub(crate) unheard: bool,
     /// What it has to do with channels.
     pub(crate) channels: Option<Box<Channels>>,
+    /// The client has been told, in the batch under way, that its server is lost.
+    pub(crate) has_told_loss: bool,
     /// When the client or the server last said something that counts for a limit of idleness.
     pub(crate) quiet_since: Moment,
 }
@@ -96,6 +98,7 @@ impl Link {
             knows_own: false,
             unheard: false,
             channels: None,
+            has_told_loss: false,
             quiet_since: now,
         }
     }
@@ -238,6 +241,7 @@ impl Link {
     #[inline]
     pub fn take_server(&mut self, now: Moment) -> Option<Box<Server>> {
         (self.preparing, self.carrying, self.carry_due) = (false, false, false);
+        self.has_told_loss = false;
         self.quiet_since = now;
         let mut server = self.server.take()?;
         self.permit = Permit::None;

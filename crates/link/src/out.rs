@@ -82,13 +82,35 @@ impl Side {
         let result = write(&mut self.made);
         let to = self.made.len();
         if from != to {
-            if let Some(Span::Made(_, end)) = self.spans.last_mut() {
+            if let Some(Span::Made(_, end)) = self.spans.last_mut()
+                && *end == from
+            {
                 *end = to;
             } else {
                 self.spans.push(Span::Made(from, to));
             }
         }
         result
+    }
+
+    /// How many spans there are.
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// The spans of input from here on are of bytes that the caller gave itself and does not keep: they are copied.
+    pub(crate) fn own_from(&mut self, first: usize, input: &[u8]) {
+        let spans = self.spans.split_off(first.min(self.spans.len()));
+        for span in spans {
+            match span {
+                Span::Input(from, to) => {
+                    let start = self.made.len();
+                    self.made.extend_from_slice(&input[from..to]);
+                    self.spans.push(Span::Made(start, self.made.len()));
+                }
+                made @ Span::Made(..) => self.spans.push(made),
+            }
+        }
     }
 
     #[inline]

@@ -37,6 +37,8 @@ pub struct Policy {
     pub listen_fanout: bool,
     /// A client that is pinned is told so.
     pub notify_pins: bool,
+    /// The client outlives the loss of its server, where nothing of its session is lost with it.
+    pub rides_out: bool,
     /// Limits of time; zero is off.
     pub query_timeout: Duration,
     /// Idle within a transaction.
@@ -87,6 +89,7 @@ impl Default for Policy {
             functions: Arc::new(Functions::default()),
             listen_fanout: false,
             notify_pins: false,
+            rides_out: false,
             query_timeout: Duration::ZERO,
             idle_transaction_timeout: Duration::ZERO,
             transaction_timeout: Duration::ZERO,

@@ -60,6 +60,8 @@ pub enum Refusal {
     NoSuchUser,
     /// No user in the startup message.
     NoUserName,
+    /// The server was lost, and what became of the transaction cannot be known.
+    OutcomeUnknown,
     /// A wrong password, an unknown user, an unusable secret.
     PasswordFailed(String),
     /// A client waited for longer than `query_wait_timeout` until it may keep a server for its session state.
@@ -125,6 +127,7 @@ impl Refusal {
             | Refusal::UnknownStatement(_)
             | Refusal::QueryCanceled
             | Refusal::SessionState(_)
+            | Refusal::OutcomeUnknown
             | Refusal::StatementTooLarge(_) => Outcome::Lives,
             _ => Outcome::Closes,
         }
@@ -167,6 +170,7 @@ impl Refusal {
             Refusal::NotificationsLost => "08006",
             Refusal::NotificationsUnread(_) => "53400",
             Refusal::NoSuchDatabase(_) => "3D000",
+            Refusal::OutcomeUnknown => "08007",
             Refusal::PqExecDisallowed | Refusal::SessionState(_) | Refusal::UnsupportedVersion(..) => "0A000",
             Refusal::ProtocolViolation(_) | Refusal::TransactionInStatementMode => "08P01",
             Refusal::QueryTimeout | Refusal::QueryCanceled => "57014",
@@ -218,6 +222,9 @@ impl fmt::Display for Refusal {
             Refusal::NoSuchDatabase(name) => return write!(f, "no such database: {name}"),
             Refusal::NoSuchUser => "no such user",
             Refusal::NoUserName => "no username supplied",
+            Refusal::OutcomeUnknown => {
+                "the server was lost in the middle of the transaction: whether it is committed is not known"
+            }
             Refusal::PasswordFailed(user) => {
                 return write!(f, "password authentication failed for user \"{user}\"");
             }

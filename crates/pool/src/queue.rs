@@ -203,7 +203,8 @@ impl<C> Queue<C> {
                 continue;
             };
             waiter.deadline = waiter.deadline + now.since(from.max(waiter.since));
-            deadlines.push(Reverse((waiter.deadline, Ticket::new(index, entry.generation))));
+            let ticket = Ticket(u64::from(entry.generation) << 32 | u64::from(index | self.mark));
+            deadlines.push(Reverse((waiter.deadline, ticket)));
         }
         self.deadlines = deadlines.into();
     }

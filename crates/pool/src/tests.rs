@@ -1,6 +1,7 @@
 //! A pool of numbers: clients and servers are ids, time is what the test says.
 
 mod drain;
+mod hold;
 mod opening;
 mod pins;
 mod queueing;

@@ -545,6 +545,8 @@ fn welcome(
         unread,
         leaves_at: Moment::NEVER,
         is_mid_message: false,
+        sent: None,
+        is_orphan: false,
     });
     core.armed = Moment::NEVER;
     core.requested_at = worker.now;

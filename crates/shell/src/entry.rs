@@ -63,6 +63,7 @@ pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
         prepared_max: policy.max_prepared_statements as usize,
         statement_bytes_max: u64::from(policy.prepared_statement_size_max),
         misuse_closes: policy.is_compat_pgbouncer,
+        rides_out: policy.rides_out,
         disable_pqexec: policy.disable_pqexec,
         dedicated: is_dedicated,
         reset_query: policy.server_reset_query.as_bytes().into(),

@@ -7,7 +7,7 @@ use baton::Holder;
 use link::unpaired::{self, Fate};
 
 use crate::journal;
-use crate::moored::{Conn, Moored};
+use crate::moored::{Conn, Moored, ServerSide};
 use crate::socket::Received;
 use crate::worker::Worker;
 
@@ -129,6 +129,17 @@ fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reas
     vacate(worker, moored);
     drop(conn);
     worker.shared.server_gone(moored, worker.now);
+}
+
+/// A lost server's socket goes and its place is free, while its client may still be told of what it owes.
+pub fn bury(worker: &mut Worker, moored: &Arc<Moored>, side: ServerSide, reason: &str) {
+    journal::server_closed(&worker.shared, moored, reason);
+    vacate(worker, moored);
+    drop(side);
+    worker.shared.server_gone(moored, worker.now);
+    if let Some(at) = moored.node {
+        worker.shared.heard(at, cluster::Sign::Lost);
+    }
 }
 
 /// Closes a server that did not answer while it was cleaned or checked.

@@ -123,6 +123,7 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if granted.pinned {
         steady.link.permit();
     }
+    steady.note_granted();
     steady.lease = Some(Lease { moored: granted.server, side });
     Checkout::Granted
 }

@@ -17,6 +17,7 @@ pub mod lease;
 mod leftover;
 pub mod keeper;
 pub mod fanout;
+pub mod outlive;
 mod waiting;
 pub mod claim;
 pub mod entry;

@@ -16,6 +16,7 @@ use crate::fanout;
 use crate::journal;
 use crate::lease::{self, Checkout};
 use crate::leftover::Leftover;
+use crate::outlive;
 use crate::pins;
 use crate::session::{Core, Letter, Phase, Session, Steady, news};
 use crate::socket::{Received, Stream};
@@ -218,6 +219,9 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     worker.out.clear();
     let progress = steady.link.on_server(worker.now, input, &mut worker.out);
     client.send(&worker.out.to_client, input, &mut worker.outbox);
+    if let Some(sent) = steady.sent.as_mut().filter(|_| !worker.out.to_client.is_empty()) {
+        sent.answered();
+    }
     if !worker.out.to_server.is_empty() {
         side.stream.send(&worker.out.to_server, input, &mut worker.outbox);
     }
@@ -277,9 +281,22 @@ fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         return Turn::Rest;
     }
     if steady.lease.is_none() {
-        return without_server(worker, session, core);
+        return if steady.is_orphan {
+            orphan_turn(worker, core)
+        } else {
+            without_server(worker, session, core)
+        };
     }
     with_server(worker, session, core)
+}
+
+/// The client has news for a server that is lost.
+fn orphan_turn(worker: &mut Worker, core: &mut Core) -> Turn {
+    match outlive::listen(worker, core) {
+        None => Turn::Rest,
+        Some(Then::Close(refusal)) => Turn::End(refusal),
+        Some(_) => Turn::Moved,
+    }
 }
 
 /// The client has news and no server: it is given one before its bytes are read, so that those of a client
@@ -379,7 +396,9 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     server.send(&worker.out.to_server, input, &mut worker.outbox);
     if !worker.out.to_client.is_empty() {
         core.stream.send(&worker.out.to_client, input, &mut worker.outbox);
+        steady.sent.as_mut().into_iter().for_each(|sent| sent.answered());
     }
+    steady.note_sent(&input[..progress.consumed]);
     kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
     steady.unread = false;
     match progress.then {
@@ -414,6 +433,15 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
     let refusal = lease::broken_preparation(&steady.link);
     let loses_nothing = !told && !was_preparing && steady.link.loses_nothing();
     steady.note_mid_message();
+    if !was_preparing && !told && !steady.is_mid_message && steady.link.may_outlive() {
+        return match outlive::outlive(worker, session, core) {
+            Ok(goes_on) => goes_on,
+            Err(refusal) => {
+                close(worker, session, core, Some(*refusal));
+                false
+            }
+        };
+    }
     lease::close_server(worker, steady);
     if loses_nothing {
         return true;

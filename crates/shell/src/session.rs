@@ -21,6 +21,7 @@ use crate::home::Home;
 use crate::leftover::Leftover;
 use crate::moored::{Moored, ServerSide};
 use crate::outbox::Outbox;
+use crate::outlive::Sent;
 use crate::pins::Noted;
 use crate::socket::Stream;
 
@@ -208,6 +209,10 @@ pub struct Steady {
     /// It has said goodbye, and what it asked before is still being answered; if it has closed its socket too,
     /// until this moment. Never, if it has not.
     pub leaves_at: Moment,
+    /// What it has sent since it got its server, where that may have to be sent again.
+    pub sent: Option<Box<Sent>>,
+    /// Its server is lost, and it has not said yet to what that is to be the answer.
+    pub is_orphan: bool,
     /// It has half a message of a server that is gone: any word more would be read as part of it.
     pub is_mid_message: bool,
 }

@@ -6,6 +6,7 @@
 
 mod lexer;
 pub mod name;
+pub mod repeat;
 pub mod state;
 
 #[cfg(test)]

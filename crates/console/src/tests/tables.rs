@@ -7,8 +7,8 @@ use stats::{Averages, Totals};
 
 use crate::{
     Buffers, ClientRow, ClientState, ConfigRow, DatabaseRow, DnsHostRow, DnsZoneRow, ListCounts, ListenerRow,
-    MemRow, NodeRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState, Show,
-    Snapshot, Socket, State, StatsRow, UserRow, show,
+    MemRow, NodeRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState,
+    Show, Snapshot, Socket, State, StatsRow, UserRow, show,
 };
 
 /// PgBouncer's columns: each a name and the letter of its type. t is text, i int4, q int8, N numeric.

@@ -111,7 +111,7 @@ fn wait_to_keep_a_server_ends_at_its_deadline_and_says_what_for() {
     assert_eq!(bench.pool.next_tick(), deadline);
     bench.pass(9);
     let due = bench.pool.tick(bench.now);
-    let expired = Expired { client: 'c', waited: Duration::from_secs(9), pinned: true };
+    let expired = Expired { client: 'c', waited: Duration::from_secs(9), pinned: true, held: false };
     assert_eq!(due.expired, [expired]);
 }
 

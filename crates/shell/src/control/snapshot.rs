@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use console::{
-    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, NodeRow, PinRow, Pinned, PoolRow, Replication,
-    ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
+    ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, NodeRow, PinRow, Pinned, PoolRow,
+    Replication, ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

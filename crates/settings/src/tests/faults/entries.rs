@@ -173,7 +173,7 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
     ),
     (
         "a = load_balance_hosts=random",
-        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable",
+        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections",
     ),
     (
         "a = load_balance_hosts=roundrobin",

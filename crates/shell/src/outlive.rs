@@ -1,0 +1,141 @@
+//! Clients of a cluster whose server is lost: sent to another, or answered in its place; they themselves stay.
+
+use std::sync::Arc;
+
+use link::Then;
+use model::Refusal;
+
+use crate::keeper;
+use crate::lease::{self, Checkout};
+use crate::session::{Core, Phase, Session, Steady};
+use crate::socket::Received;
+use crate::worker::Worker;
+
+/// What a client sent since it got its server, as long as nothing was answered.
+#[derive(Default)]
+pub struct Sent {
+    bytes: Vec<u8>,
+    /// Part of it is not kept, or an answer has come.
+    is_spent: bool,
+    /// How often it was sent again.
+    repeats: u8,
+}
+
+/// More than this is not kept, in bytes.
+const KEPT_BYTES_MAX: usize = 16 << 10;
+/// A client whose words kill every server they are sent to is told in the end.
+const REPEATS_MAX: u8 = 5;
+
+impl Steady {
+    /// The client has sent these bytes to its server.
+    #[inline]
+    pub fn note_sent(&mut self, bytes: &[u8]) {
+        if self.link.policy().rides_out {
+            let sent = self.sent.get_or_insert_default();
+            if sent.is_spent || sent.bytes.len() + bytes.len() > KEPT_BYTES_MAX {
+                sent.spend();
+            } else {
+                sent.bytes.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// The client has a server to which it has said nothing yet.
+    #[inline]
+    pub fn note_granted(&mut self) {
+        if let Some(sent) = &mut self.sent {
+            sent.bytes.clear();
+            sent.is_spent = false;
+        }
+    }
+}
+
+impl Sent {
+    /// The client has been sent something of an answer.
+    pub fn answered(&mut self) {
+        self.spend();
+        self.repeats = 0;
+    }
+
+    fn spend(&mut self) {
+        self.is_spent = true;
+        self.bytes.clear();
+    }
+}
+
+/// The server is lost, and the client may stay. True if the session goes on now; else it waits.
+pub fn outlive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Result<bool, Box<Refusal>> {
+    let Phase::Steady(steady) = &mut core.phase else { return Ok(false) };
+    let repeats = may_repeat(steady);
+    worker.out.clear();
+    let is_over = steady.link.answer_for_the_dead(worker.now, &mut worker.out);
+    if !repeats {
+        core.stream.send(&worker.out.to_client, &[]);
+        bury(worker, steady, is_over);
+        return Ok(true);
+    }
+    // What was said for the dead is heard by nobody: another server will give the answer.
+    bury(worker, steady, true);
+    let Some(sent) = &mut steady.sent else { return Ok(true) };
+    sent.repeats += 1;
+    let mut again = std::mem::take(&mut sent.bytes);
+    again.append(&mut core.pending);
+    core.pending = again;
+    (steady.unread, steady.stalled) = (true, false);
+    match lease::checkout_again(worker, session, core) {
+        Checkout::Granted => Ok(true),
+        Checkout::Queued => Ok(false),
+        Checkout::Refused(refusal) => Err(refusal),
+    }
+}
+
+fn may_repeat(steady: &Steady) -> bool {
+    steady.sent.as_ref().is_some_and(|sent| {
+        !sent.is_spent
+            && !sent.bytes.is_empty()
+            && sent.repeats < REPEATS_MAX
+            && steady.link.may_repeat(&sent.bytes)
+    })
+}
+
+/// The lost server's place is free at once, whatever its client still has to say to it.
+fn bury(worker: &mut Worker, steady: &mut Steady, is_over: bool) {
+    if let Some(lease) = steady.lease.take() {
+        let reason = steady.link.server().map(link::unpaired::reason).unwrap_or_default();
+        keeper::bury(worker, &lease.moored, *lease.side, &reason);
+    }
+    steady.is_orphan = !is_over;
+    if is_over {
+        let _lost = steady.link.take_server(worker.now);
+    }
+}
+
+/// What an orphan says goes nowhere, and is answered at the end of its batch. `None` if there was nothing.
+pub fn listen(worker: &mut Worker, core: &mut Core) -> Option<Then> {
+    let Phase::Steady(steady) = &mut core.phase else { return None };
+    if !steady.unread {
+        match core.stream.receive(&mut worker.scratch) {
+            Received::Some(count, more) => {
+                core.readable = more || core.hung_up;
+                core.pending.extend_from_slice(&worker.scratch[..count]);
+            }
+            Received::Nothing => {
+                core.readable = false;
+                return None;
+            }
+            Received::End | Received::Broken => return Some(Then::Close(None)),
+        }
+    }
+    steady.unread = false;
+    worker.out.clear();
+    let progress = steady.link.on_client(worker.now, &core.pending, &mut worker.out);
+    core.pending.drain(..progress.consumed);
+    if steady.link.answer_for_the_dead(worker.now, &mut worker.out) {
+        steady.is_orphan = false;
+        let _lost = steady.link.take_server(worker.now);
+        // The next batch may have come with the end of this one.
+        steady.unread = !core.pending.is_empty();
+    }
+    core.stream.send(&worker.out.to_client, &[]);
+    Some(progress.then)
+}
