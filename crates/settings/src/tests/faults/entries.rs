@@ -177,7 +177,7 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
     ),
     (
         "a = load_balance_hosts=roundrobin",
-        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable; did you mean round-robin?",
+        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections; did you mean round-robin?",
     ),
     (
         "a = server_lifetime=1h",
