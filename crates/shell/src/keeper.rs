@@ -132,8 +132,9 @@ fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reas
 }
 
 /// A lost server's socket goes and its place is free, while its client may still be told of what it owes.
-pub fn bury(worker: &mut Worker, moored: &Arc<Moored>, side: ServerSide, reason: &str) {
+pub fn bury(worker: &mut Worker, moored: &Arc<Moored>, mut side: ServerSide, reason: &str) {
     journal::server_closed(&worker.shared, moored, reason);
+    side.stream.settle(&mut worker.outbox);
     vacate(worker, moored);
     drop(side);
     worker.shared.server_gone(moored, worker.now);

@@ -46,6 +46,39 @@ impl Leftover {
     }
 }
 
+/// Where the bytes of a read are: in the scratch buffer alone, or behind what an earlier read left over.
+#[derive(Clone, Copy)]
+pub struct Kept(bool);
+
+impl Kept {
+    /// Takes note of a read.
+    pub fn begin(pending: &mut Leftover, read: &[u8]) -> Kept {
+        let kept = !pending.is_empty();
+        if kept {
+            pending.push(read);
+        }
+        Kept(kept)
+    }
+
+    /// What there is to look at.
+    pub fn input<'a>(self, pending: &'a [u8], read: &'a [u8]) -> &'a [u8] {
+        if self.0 { pending } else { read }
+    }
+
+    /// Keeps what the link did not take; gives the room back as soon as nothing is left.
+    pub fn end(self, pending: &mut Leftover, read: &[u8], consumed: usize) {
+        if !self.0 {
+            if consumed < read.len() {
+                pending.push(&read[consumed..]);
+            }
+        } else if consumed == pending.len() {
+            pending.clear();
+        } else {
+            pending.consume(consumed);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

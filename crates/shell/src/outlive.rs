@@ -27,11 +27,14 @@ const KEPT_BYTES_MAX: usize = 16 << 10;
 const REPEATS_MAX: u8 = 5;
 
 impl Steady {
-    /// The client has sent these bytes to its server.
+    /// The client has sent these bytes to its server; or has had an answer at once.
     #[inline]
-    pub fn note_sent(&mut self, bytes: &[u8]) {
+    pub fn note_sent(&mut self, bytes: &[u8], is_answered: bool) {
         if self.link.policy().rides_out {
             let sent = self.sent.get_or_insert_default();
+            if is_answered {
+                sent.answered();
+            }
             if sent.is_spent || sent.bytes.len() + bytes.len() > KEPT_BYTES_MAX {
                 sent.spend();
             } else {
@@ -70,7 +73,7 @@ pub fn outlive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     worker.out.clear();
     let is_over = steady.link.answer_for_the_dead(worker.now, &mut worker.out);
     if !repeats {
-        core.stream.send(&worker.out.to_client, &[]);
+        core.stream.send(&worker.out.to_client, &[], &mut worker.outbox);
         bury(worker, steady, is_over);
         return Ok(true);
     }
@@ -78,9 +81,9 @@ pub fn outlive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     bury(worker, steady, true);
     let Some(sent) = &mut steady.sent else { return Ok(true) };
     sent.repeats += 1;
-    let mut again = std::mem::take(&mut sent.bytes);
-    again.append(&mut core.pending);
-    core.pending = again;
+    let (first, rest) = (std::mem::take(&mut sent.bytes), std::mem::take(&mut core.pending));
+    core.pending.push(&first);
+    core.pending.push(&rest);
     (steady.unread, steady.stalled) = (true, false);
     match lease::checkout_again(worker, session, core) {
         Checkout::Granted => Ok(true),
@@ -117,7 +120,7 @@ pub fn listen(worker: &mut Worker, core: &mut Core) -> Option<Then> {
         match core.stream.receive(&mut worker.scratch) {
             Received::Some(count, more) => {
                 core.readable = more || core.hung_up;
-                core.pending.extend_from_slice(&worker.scratch[..count]);
+                core.pending.push(&worker.scratch[..count]);
             }
             Received::Nothing => {
                 core.readable = false;
@@ -129,13 +132,26 @@ pub fn listen(worker: &mut Worker, core: &mut Core) -> Option<Then> {
     steady.unread = false;
     worker.out.clear();
     let progress = steady.link.on_client(worker.now, &core.pending, &mut worker.out);
-    core.pending.drain(..progress.consumed);
+    core.pending.consume(progress.consumed);
     if steady.link.answer_for_the_dead(worker.now, &mut worker.out) {
         steady.is_orphan = false;
         let _lost = steady.link.take_server(worker.now);
         // The next batch may have come with the end of this one.
         steady.unread = !core.pending.is_empty();
     }
-    core.stream.send(&worker.out.to_client, &[]);
-    Some(progress.then)
+    core.stream.send(&worker.out.to_client, &[], &mut worker.outbox);
+    match progress.then {
+        // It is asked for what there is no server for: on the dead one it may do as it likes.
+        Then::Pin => {
+            steady.link.permit();
+            steady.unread = true;
+            Some(Then::Read)
+        }
+        Then::Wait if progress.consumed == 0 => Some(Then::Close(Some(Box::new(Refusal::ServerCrashed)))),
+        Then::Wait => {
+            steady.unread = true;
+            Some(Then::Read)
+        }
+        then => Some(then),
+    }
 }

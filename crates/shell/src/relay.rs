@@ -15,7 +15,7 @@ use model::{Moment, Refusal};
 use crate::fanout;
 use crate::journal;
 use crate::lease::{self, Checkout};
-use crate::leftover::Leftover;
+use crate::leftover::Kept;
 use crate::outlive;
 use crate::pins;
 use crate::session::{Core, Letter, Phase, Session, Steady, news};
@@ -234,37 +234,6 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     }
 }
 
-/// Where the bytes of a read are: in the scratch buffer alone, or behind what an earlier read left over.
-#[derive(Clone, Copy)]
-struct Kept(bool);
-
-impl Kept {
-    fn begin(pending: &mut Leftover, read: &[u8]) -> Kept {
-        let kept = !pending.is_empty();
-        if kept {
-            pending.push(read);
-        }
-        Kept(kept)
-    }
-
-    fn input<'a>(self, pending: &'a [u8], read: &'a [u8]) -> &'a [u8] {
-        if self.0 { pending } else { read }
-    }
-
-    /// Keeps what the link did not take; gives the room back as soon as nothing is left.
-    fn end(self, pending: &mut Leftover, read: &[u8], consumed: usize) {
-        if !self.0 {
-            if consumed < read.len() {
-                pending.push(&read[consumed..]);
-            }
-        } else if consumed == pending.len() {
-            pending.clear();
-        } else {
-            pending.consume(consumed);
-        }
-    }
-}
-
 fn client_turn(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Turn {
     if core.stream.is_backed_up() {
         core.stream.flush();
@@ -394,11 +363,8 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     worker.out.clear();
     let progress = steady.link.on_client(worker.now, input, &mut worker.out);
     server.send(&worker.out.to_server, input, &mut worker.outbox);
-    if !worker.out.to_client.is_empty() {
-        core.stream.send(&worker.out.to_client, input, &mut worker.outbox);
-        steady.sent.as_mut().into_iter().for_each(|sent| sent.answered());
-    }
-    steady.note_sent(&input[..progress.consumed]);
+    core.stream.send(&worker.out.to_client, input, &mut worker.outbox);
+    steady.note_sent(&input[..progress.consumed], !worker.out.to_client.is_empty());
     kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
     steady.unread = false;
     match progress.then {

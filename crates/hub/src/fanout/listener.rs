@@ -405,7 +405,7 @@ impl<C: Clone> Listener<C> {
             id: id.0,
             database: self.target.dbname.clone(),
             addr: self.end.as_ref().map(|end| end.addr.clone()),
-            port: self.target.port,
+            port: self.target.places.first().map_or(0, |place| place.port),
             remote_pid: self.end.as_ref().map_or(0, |end| end.process_id),
             client_encoding: String::from_utf8_lossy(&self.target.encoding).into_owned(),
             state,
