@@ -203,7 +203,7 @@ impl<C> Queue<C> {
                 continue;
             };
             waiter.deadline = waiter.deadline + now.since(from.max(waiter.since));
-            let ticket = Ticket(u64::from(entry.generation) << 32 | u64::from(index | self.mark));
+            let ticket = Ticket::new(index, self.mark, entry.generation);
             deadlines.push(Reverse((waiter.deadline, ticket)));
         }
         self.deadlines = deadlines.into();
