@@ -3,6 +3,7 @@
 //! Every read goes into the worker's one scratch buffer. The heap is used only for what the kernel did not take.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::mem::ManuallyDrop;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -109,7 +110,7 @@ pub enum Received {
 
 /// A socket with its TLS session and its backlog.
 pub struct Stream {
-    socket: Socket,
+    socket: ManuallyDrop<Socket>,
     tls: Option<Box<rustls::Connection>>,
     /// What the kernel did not take yet.
     backlog: Leftover,
@@ -121,7 +122,7 @@ pub struct Stream {
 impl Stream {
     /// A stream without TLS.
     pub fn plain(socket: Socket) -> Stream {
-        Stream { socket, tls: None, backlog: Leftover::new(), broken: false, round: 0 }
+        Stream { socket: ManuallyDrop::new(socket), tls: None, backlog: Leftover::new(), broken: false, round: 0 }
     }
 
     /// A stream whose TLS session stands or is to be shaken hands on.
@@ -383,6 +384,19 @@ impl Stream {
                 Ok(_) => {}
             }
         }
+    }
+}
+
+impl Drop for Stream {
+    /// Closes the socket. Every way to here settles first; if one did not, the bytes in the volley would go to whoever
+    /// gets the descriptor next, so then nobody gets it.
+    fn drop(&mut self) {
+        if volley::is_loaded(self.round) {
+            tracing::error!("a stream ended with bytes unsent: its descriptor is never used again");
+            return;
+        }
+        // SAFETY: nothing uses it after this, because the stream is gone.
+        unsafe { ManuallyDrop::drop(&mut self.socket) };
     }
 }
 

@@ -19,7 +19,20 @@ pub use linux::Volley;
 #[cfg(not(target_os = "linux"))]
 pub use other::Volley;
 
+use std::cell::Cell;
 use std::os::fd::RawFd;
+
+thread_local! {
+    /// The round of this thread's volley while anything is loaded.
+    static LOADED: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+/// Whether this thread's volley is in this round and something is loaded: a socket that was loaded in it must not be
+/// closed yet.
+#[inline]
+pub fn is_loaded(round: u32) -> bool {
+    LOADED.get() == Some(round)
+}
 
 /// The sends of one volley.
 pub const SENDS_MAX: usize = 64;

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use io_uring::types::Fd;
 use io_uring::{IoUring, opcode, squeue};
 
-use crate::{Miss, SEND_BYTES_MAX, SENDS_MAX, VOLLEY_BYTES_MAX};
+use crate::{LOADED, Miss, SEND_BYTES_MAX, SENDS_MAX, VOLLEY_BYTES_MAX};
 
 /// What makes a send behave as wanted: it never waits, and anything but all of its bytes counts as a failure,
 /// which alone is reported.
@@ -99,6 +99,7 @@ impl Volley {
             self.used += part.len();
         }
         self.loads.push(Load { fd, at: at as u32, len: (self.used - at) as u32 });
+        LOADED.set(Some(self.round));
     }
 
     /// Sends all that is loaded.
@@ -109,6 +110,7 @@ impl Volley {
             self.fire_alone(index);
         }
         self.loads.clear();
+        LOADED.set(None);
         self.used = 0;
         self.round = self.round.wrapping_add(1);
     }

@@ -100,3 +100,18 @@ fn a_peer_that_is_gone_breaks_its_stream_and_no_other() {
         assert_eq!(drain(&mut other_far), b"to somebody");
     }
 }
+
+/// It never should end so; if it does, nobody is given its bytes.
+#[test]
+fn a_stream_that_ends_unsent_leaves_its_descriptor_to_nobody() {
+    for mut outbox in outboxes().filter(Outbox::has_volleys) {
+        let (mut stream, mut far) = pair();
+        let before = stream.socket().fd();
+        send(&mut stream, b"mine", &mut outbox);
+        drop(stream);
+        let (next, mut next_far) = pair();
+        assert_ne!(next.socket().fd(), before);
+        outbox.fire();
+        assert_eq!((drain(&mut far), drain(&mut next_far)), (b"mine".to_vec(), Vec::new()));
+    }
+}
