@@ -41,7 +41,8 @@ fn text(output: &Output) -> String {
 #[track_caller]
 fn check_psql(tools: Version, version: Version, name: &str, script: &str) -> String {
     let server = fresh_database(version, name);
-    let howdah = pooler_to(&server.connection(name)).start();
+    // psql shows what it was notified of when it has an answer: it must have come before that.
+    let howdah = pooler_to(&server.connection(name)).setting("listen_fanout", "0").start();
     let psql = Postgres::shared(tools).program("psql");
     let arguments = ["--no-psqlrc", "--echo-all", "--set=VERBOSITY=verbose", "--set=SHOW_CONTEXT=always"];
     let direct = text(&run(&psql, &arguments, server.port(), name, script));

@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use stage::{LIMIT, PASSWORD, bare, login, server_for};
-use testkit::message::{message, message_of_length, query};
+use testkit::message::{Message, message, message_of_length, query};
 use testkit::wait::eventually_some;
 use testkit::{Event, FakeServer, FakeSession, Howdah, HowdahOptions, Login, Raw, eventually, reply};
 
@@ -208,9 +208,14 @@ fn answers_to_the_request_for_tls_are_one_byte_or_nothing() {
 /// Types that PostgreSQL sends within a session.
 const KNOWN: &[u8] = b"123ACDEGHIKNRSTVWZcdnstv";
 
-/// One server for all types: a query `NUMBER` is answered with an empty message of that type, and then right.
+/// The type that a query `select NUMBER` asks for: words that leave no doubt what they do to a session.
+fn asked_type(got: &Message) -> Option<u8> {
+    got.strings().first()?.strip_prefix("select ")?.parse().ok()
+}
+
+/// One server for all types: a query that asks for one is answered with an empty message of it, and then right.
 fn lying_in_answers() -> FakeServer {
-    FakeServer::answering(|_, got| match got.strings().first().and_then(|text| text.parse::<u8>().ok()) {
+    FakeServer::answering(|_, got| match asked_type(got) {
         Some(tag) => [message(tag, b""), reply::one_value("1")].concat(),
         None => reply::one_value("1"),
     })
@@ -218,7 +223,7 @@ fn lying_in_answers() -> FakeServer {
 
 fn check_alive(howdah: &Howdah) {
     let mut other = howdah.login(&somebody());
-    assert_eq!(other.ask(query("x")), "T D C(SELECT 1) ZI");
+    assert_eq!(other.ask(query("select x")), "T D C(SELECT 1) ZI");
 }
 
 #[test]
@@ -228,7 +233,7 @@ fn every_type_in_an_answer_is_known_or_ends_the_session_with_one_error() {
     for tag in 0..=255_u8 {
         let mut raw = howdah.login(&somebody());
         let before = fake.accepted();
-        let answer = raw.ask(query(&tag.to_string()));
+        let answer = raw.ask(query(&format!("select {tag}")));
         if !KNOWN.contains(&tag) {
             let errors = answer.matches("E(").count();
             assert!(answer.ends_with("EOF") && errors == 1, "type {tag}: {answer}");
@@ -243,19 +248,17 @@ fn every_type_in_an_answer_is_known_or_ends_the_session_with_one_error() {
 
 #[test]
 fn every_type_behind_an_answer_is_harmless_to_the_next_client() {
-    let fake = FakeServer::answering(|_, got| {
-        match got.strings().first().and_then(|text| text.parse::<u8>().ok()) {
-            Some(tag) => [reply::one_value("1"), message(tag, b"")].concat(),
-            None => reply::one_value("1"),
-        }
+    let fake = FakeServer::answering(|_, got| match asked_type(got) {
+        Some(tag) => [reply::one_value("1"), message(tag, b"")].concat(),
+        None => reply::one_value("1"),
     });
     let howdah = in_front_of(&fake).setting("default_pool_size", "1").start();
     for tag in 0..=255_u8 {
         let mut raw = howdah.login(&somebody());
-        let answer = raw.ask(query(&tag.to_string()));
+        let answer = raw.ask(query(&format!("select {tag}")));
         assert!(answer.starts_with("T D C(SELECT 1) ZI"), "type {tag}: {answer}");
         let mut next = howdah.login(&somebody());
-        assert_eq!(next.ask(query("x")), "T D C(SELECT 1) ZI", "type {tag}");
+        assert_eq!(next.ask(query("select x")), "T D C(SELECT 1) ZI", "type {tag}");
     }
 }
 

@@ -122,7 +122,13 @@ pub struct Stream {
 impl Stream {
     /// A stream without TLS.
     pub fn plain(socket: Socket) -> Stream {
-        Stream { socket: ManuallyDrop::new(socket), tls: None, backlog: Leftover::new(), broken: false, round: 0 }
+        Stream {
+            socket: ManuallyDrop::new(socket),
+            tls: None,
+            backlog: Leftover::new(),
+            broken: false,
+            round: 0,
+        }
     }
 
     /// A stream whose TLS session stands or is to be shaken hands on.
