@@ -17,6 +17,7 @@
 mod listener;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::clusters::Place;
@@ -41,9 +42,19 @@ pub struct Target {
     pub encoding: Box<[u8]>,
 }
 
-/// A listener's number, never used again.
+/// A listener's number, never used again. They are counted from one, so that a client without a listener needs no
+/// room to say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ListenerId(pub u64);
+pub struct ListenerId(NonZeroU64);
+
+impl ListenerId {
+    /// The first one's.
+    pub const FIRST: ListenerId = ListenerId(NonZeroU64::MIN);
+
+    fn next(self) -> ListenerId {
+        ListenerId(self.0.saturating_add(1))
+    }
+}
 
 impl std::fmt::Display for ListenerId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -140,13 +151,13 @@ pub struct Retargeted<C> {
 pub struct Fanout<C> {
     limits: FanoutLimits,
     listeners: BTreeMap<ListenerId, Listener<C>>,
-    last_id: u64,
+    next_id: ListenerId,
 }
 
 impl<C: Clone> Fanout<C> {
     /// Nobody listens.
     pub fn new(limits: FanoutLimits) -> Fanout<C> {
-        Fanout { limits, listeners: BTreeMap::new(), last_id: 0 }
+        Fanout { limits, listeners: BTreeMap::new(), next_id: ListenerId::FIRST }
     }
 
     /// Other limits, from now on.
@@ -191,8 +202,8 @@ impl<C: Clone> Fanout<C> {
         if self.listeners.len() >= self.limits.listeners {
             return None;
         }
-        self.last_id += 1;
-        let id = ListenerId(self.last_id);
+        let id = self.next_id;
+        self.next_id = id.next();
         self.listeners.insert(id, Listener::new(now, target));
         Some((id, true))
     }

@@ -402,7 +402,7 @@ impl<C: Clone> Listener<C> {
             State::Connecting | State::Down(_) => "connecting",
         };
         ListenerRow {
-            id: id.0,
+            id: id.0.get(),
             database: self.target.dbname.clone(),
             addr: self.end.as_ref().map(|end| end.addr.clone()),
             port: self.target.places.first().map_or(0, |place| place.port),

@@ -73,7 +73,7 @@ impl Post {
             names.sort();
             names.join(" ")
         };
-        match self.fanout.next(self.now, ListenerId(1)) {
+        match self.fanout.next(self.now, ListenerId::FIRST) {
             Next::Connect(pool) => format!("connect {pool}"),
             Next::Say(command) => format!("+{} -{}", words(&command.listen), words(&command.unlisten)),
             Next::Check => "check".to_owned(),
@@ -84,11 +84,11 @@ impl Post {
 
     fn open(&mut self) {
         assert!(self.next().starts_with("connect"));
-        self.fanout.opened(self.now, ListenerId(1), end());
+        self.fanout.opened(self.now, ListenerId::FIRST, end());
     }
 
     fn done(&mut self) -> (Vec<u64>, Vec<u64>) {
-        let Done { mut heard, missed } = self.fanout.done(self.now, ListenerId(1));
+        let Done { mut heard, missed } = self.fanout.done(self.now, ListenerId::FIRST);
         heard.sort();
         (heard, missed)
     }
@@ -105,7 +105,7 @@ impl Post {
 
     fn told(&mut self, name: &str) -> Vec<u64> {
         let mut told = Vec::new();
-        self.fanout.notified(self.now, ListenerId(1), name.as_bytes(), |_, client| told.push(*client));
+        self.fanout.notified(self.now, ListenerId::FIRST, name.as_bytes(), |_, client| told.push(*client));
         told.sort();
         told
     }
@@ -126,7 +126,7 @@ fn a_client_waits_until_its_channel_is_heard() {
     assert_eq!(post.join(1, "a"), "begins");
     assert_eq!(post.next(), "connect 1");
     assert_eq!(post.next(), "rest", "it is being connected");
-    post.fanout.opened(post.now, ListenerId(1), end());
+    post.fanout.opened(post.now, ListenerId::FIRST, end());
     assert_eq!(post.next(), "+a -");
     assert_eq!(post.next(), "rest", "one command at a time");
     assert_eq!(post.done(), (vec![1], vec![]));
@@ -206,7 +206,9 @@ fn a_listener_ends_some_time_after_its_last_client() {
     let mut post = Post::with_one();
     assert!(post.settle(1, ""));
     post.calm();
-    assert!(matches!(post.fanout.next(post.now, ListenerId(1)), Next::Rest(until) if until != Moment::NEVER));
+    assert!(
+        matches!(post.fanout.next(post.now, ListenerId::FIRST), Next::Rest(until) if until != Moment::NEVER)
+    );
     post.pass(Duration::from_secs(5));
     assert_eq!(post.join(2, "a"), "waits");
     post.calm();
@@ -241,10 +243,10 @@ fn after_a_loss_all_is_said_again_and_who_listened_is_told() {
     let mut post = Post::with_one();
     post.join(2, "a b");
     post.calm();
-    assert_eq!(post.fanout.lost(post.now, ListenerId(1)), []);
+    assert_eq!(post.fanout.lost(post.now, ListenerId::FIRST), []);
     assert_eq!(post.join(3, "c"), "waits");
     assert!(post.next().starts_with("connect"), "the first time, at once");
-    post.fanout.opened(post.now, ListenerId(1), end());
+    post.fanout.opened(post.now, ListenerId::FIRST, end());
     assert_eq!(post.next(), "+a b c -");
     assert_eq!(post.done(), (vec![3], vec![1, 2]));
     assert_eq!(post.told("a"), [1, 2]);
@@ -257,7 +259,7 @@ fn a_channel_that_nobody_had_heard_was_not_lost() {
     post.join(1, "a");
     post.open();
     assert_eq!(post.next(), "+a -");
-    post.fanout.lost(post.now, ListenerId(1));
+    post.fanout.lost(post.now, ListenerId::FIRST);
     post.open();
     assert_eq!(post.next(), "+a -");
     assert_eq!(post.done(), (vec![1], vec![]));
@@ -269,17 +271,17 @@ fn connections_that_fail_are_tried_again_later_and_as_somebody_else() {
     post.join(1, "a");
     post.join(2, "a");
     assert_eq!(post.next(), "connect 1");
-    let mut refused = post.fanout.failed(post.now, ListenerId(1));
+    let mut refused = post.fanout.failed(post.now, ListenerId::FIRST);
     refused.sort();
     assert_eq!(refused, [1, 2], "they must listen by themselves");
     assert_eq!(post.next(), "rest");
     post.pass(Duration::from_secs(1));
     assert_eq!(post.next(), "connect 2");
-    assert_eq!(post.fanout.failed(post.now, ListenerId(1)), []);
+    assert_eq!(post.fanout.failed(post.now, ListenerId::FIRST), []);
     post.pass(Duration::from_secs(1));
     assert_eq!(post.next(), "connect 1");
     for _ in 0..40 {
-        post.fanout.failed(post.now, ListenerId(1));
+        post.fanout.failed(post.now, ListenerId::FIRST);
         post.pass(Duration::from_secs(6));
         assert!(post.next().starts_with("connect"), "the pause is bounded");
     }
@@ -290,15 +292,15 @@ fn connections_that_die_at_once_are_not_made_in_a_hurry() {
     let mut post = Post::new();
     post.join(1, "a");
     post.open();
-    assert_eq!(post.fanout.lost(post.now, ListenerId(1)), []);
+    assert_eq!(post.fanout.lost(post.now, ListenerId::FIRST), []);
     post.open();
-    assert_eq!(post.fanout.lost(post.now, ListenerId(1)), [1]);
+    assert_eq!(post.fanout.lost(post.now, ListenerId::FIRST), [1]);
     assert_eq!(post.next(), "rest");
     post.pass(Duration::from_secs(6));
     post.open();
     post.calm();
     post.pass(Duration::from_secs(6));
-    post.fanout.lost(post.now, ListenerId(1));
+    post.fanout.lost(post.now, ListenerId::FIRST);
     assert!(post.next().starts_with("connect"), "that one had lived");
 }
 
@@ -349,9 +351,9 @@ fn a_listener_follows_its_pools_and_clients_that_go_another_way_are_named() {
     );
     assert_eq!(
         post.fanout.retarget(|_| Some(target("moved"))),
-        Retargeted { renew: vec![ListenerId(1)], strays: vec![] }
+        Retargeted { renew: vec![ListenerId::FIRST], strays: vec![] }
     );
-    assert_eq!(post.fanout.target(ListenerId(1)), Some(&target("moved")));
+    assert_eq!(post.fanout.target(ListenerId::FIRST), Some(&target("moved")));
     let parted = |pool: PoolId| Some(target(if pool.0 == 1 { "moved" } else { "elsewhere" }));
     assert_eq!(post.fanout.retarget(parted), Retargeted { renew: vec![], strays: vec![2] });
     let mut gone = post.fanout.retarget(|_| None).strays;
@@ -365,13 +367,13 @@ fn a_listener_that_failed_often_can_be_told_to_try_again_now() {
     post.join(1, "a");
     for _ in 0..10 {
         assert!(post.next().starts_with("connect"));
-        post.fanout.failed(post.now, ListenerId(1));
+        post.fanout.failed(post.now, ListenerId::FIRST);
         post.pass(Duration::from_secs(5));
     }
     assert!(post.next().starts_with("connect"));
-    post.fanout.failed(post.now, ListenerId(1));
+    post.fanout.failed(post.now, ListenerId::FIRST);
     assert_eq!(post.next(), "rest");
-    post.fanout.retry(post.now, ListenerId(1));
+    post.fanout.retry(post.now, ListenerId::FIRST);
     assert!(post.next().starts_with("connect"));
 }
 
@@ -438,7 +440,7 @@ proptest! {
                 }
                 Step::Settle(..) => {}
                 Step::Next => {
-                    let id = post.at.values().max().copied().unwrap_or(ListenerId(1));
+                    let id = post.at.values().max().copied().unwrap_or(ListenerId::FIRST);
                     match post.fanout.next(post.now, id) {
                         Next::Connect(_) => {
                             post.fanout.opened(post.now, id, end());
@@ -454,7 +456,7 @@ proptest! {
                     }
                 }
                 Step::Done => {
-                    let id = post.at.values().max().copied().unwrap_or(ListenerId(1));
+                    let id = post.at.values().max().copied().unwrap_or(ListenerId::FIRST);
                     if let Some(wire) = &mut wire && let Some(command) = wire.command.take() {
                         wire.hears.extend(command.listen);
                         wire.hears.retain(|name| !command.unlisten.contains(name));
@@ -462,7 +464,7 @@ proptest! {
                     }
                 }
                 Step::Lose if wire.is_some() => {
-                    let id = post.at.values().max().copied().unwrap_or(ListenerId(1));
+                    let id = post.at.values().max().copied().unwrap_or(ListenerId::FIRST);
                     wire = None;
                     // Who is refused listens by itself; what it had asked for here ends with its transaction.
                     for client in post.fanout.lost(post.now, id) {
