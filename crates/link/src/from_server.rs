@@ -284,7 +284,8 @@ impl<'a> Ear<'a> {
                 }
                 self.notification(body)
             }
-            tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE => self.aside(),
+            tag::NOTIFICATION_RESPONSE => self.heard(),
+            tag::NOTICE_RESPONSE => self.aside(),
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
                 Fate::Broken(Broken::Unexpected(header.tag))
             }
@@ -445,11 +446,17 @@ impl<'a> Ear<'a> {
         let name = body.get(4..).and_then(|text| text.split(|&byte| byte == 0).next()).unwrap_or_default();
         match &self.client {
             Some(client) if client.listens_on(name) => Fate::Swallow,
-            _ => self.aside(),
+            _ => self.heard(),
         }
     }
 
-    /// A notice or notification answers nothing; while the server does something for us, it is ours.
+    /// A notification is the client's that keeps the server because it listens, also while the server does something
+    /// for us: it is sent only once.
+    fn heard(&self) -> Fate {
+        if self.client.is_none() { Fate::Swallow } else { Fate::Forward }
+    }
+
+    /// A notice answers nothing; while the server does something for us, it is ours.
     fn aside(&mut self) -> Fate {
         let is_ours = self.client.is_none() || self.server.ledger.front().is_some_and(|entry| entry.swallow);
         if is_ours { Fate::Swallow } else { Fate::Forward }

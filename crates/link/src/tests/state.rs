@@ -292,6 +292,29 @@ fn a_lock_keeps_the_server_until_it_is_gone() {
 }
 
 #[test]
+fn what_a_client_is_notified_of_while_the_server_answers_us_is_not_lost() {
+    check(&format!(
+        "C Q(listen a)
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(census n)
+         S D(n,,) C(SELECT 1) A(a x) Z(I)
+         < A(a x)
+         held
+         pins LISTEN Listen
+         C Q(select pg_advisory_lock(1))
+         > Q(select pg_advisory_lock(1))
+         S {QUERY}
+         < {QUERY}
+         {LOCKS}
+         S A(a y) D(l,,) C(SELECT 1) Z(I)
+         < A(a y)
+         held"
+    ));
+}
+
+#[test]
 fn a_lock_that_was_taken_by_a_statement_that_failed_is_one() {
     check(
         "C Q(select pg_advisory_lock(1), 1/0)
