@@ -25,7 +25,7 @@ const fn layer(
     Layer { name, tier, ours, outside }
 }
 
-const LAYERS: [Layer; 22] = [
+const LAYERS: [Layer; 23] = [
     // 0: words
     layer(0, "model", &[], &[]),
     layer(0, "wire", &["model"], &[]),
@@ -39,6 +39,7 @@ const LAYERS: [Layer; 22] = [
     layer(1, "pool", &["model"], &["rustc-hash"]),
     layer(1, "cluster", &["model"], &[]),
     layer(1, "console", &["model", "stats", "wire"], &[]),
+    layer(1, "reads", &["sql"], &[]),
     // 2: compositions
     layer(2, "link", &["model", "wire", "sql", "client", "server"], &["rustc-hash"]),
     layer(2, "hub", HUB_OURS, &["rustc-hash", "hashbrown"]),
@@ -57,12 +58,12 @@ const LAYERS: [Layer; 22] = [
 
 const PURE: &[&str] = &[
     "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "console",
-    "link", "hub",
+    "reads", "link", "hub",
 ];
 const HUB_OURS: &[&str] = &["model", "stats", "settings", "auth", "pool", "cluster", "console"];
 const SHELL_OURS: &[&str] = &[
     "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "console",
-    "link", "hub", "baton", "volley",
+    "reads", "link", "hub", "baton", "volley",
 ];
 const SHELL_OUTSIDE: &[&str] = &[
     "getrandom",

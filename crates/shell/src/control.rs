@@ -14,6 +14,7 @@ mod reload;
 mod drain;
 mod listener;
 mod monitor;
+mod classify;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,6 +111,15 @@ pub enum Order {
         id: ListenerId,
         /// Tells that there is something to do.
         waker: Arc<Waker>,
+    },
+    /// Find out whether a statement may go to a standby.
+    Classify {
+        /// Whose clients send it.
+        home: Arc<Home>,
+        /// The duty to say so.
+        ticket: reads::Ticket,
+        /// The statement without its literals.
+        masked: String,
     },
     /// Ask a node of a cluster.
     Probe(Box<hub::ProbeOrder>),
@@ -220,6 +230,9 @@ impl Control {
             }
             Order::Listen { id, waker } => {
                 tokio::spawn(self.keep_listener(id, waker));
+            }
+            Order::Classify { home, ticket, masked } => {
+                tokio::spawn(async move { self.classify(home, ticket, masked).await });
             }
             Order::Probe(probe) => {
                 tokio::spawn(async move { self.probe(*probe).await });

@@ -56,6 +56,7 @@ impl Control {
         self.retarget_listeners();
         self.dns.configure(dns_options(&settings));
         self.lookups.close_idle(std::time::Duration::ZERO);
+        self.forget_verdicts();
         self.renew_policies();
         if reload.changes.server_tls {
             let work = shared.hub.lock().reconnect(&hub::Scope::All);
