@@ -135,6 +135,11 @@ impl Client {
         self.names.as_ref().map_or(0, |names| names.bytes())
     }
 
+    /// Its name of the statement with this number, if it has one.
+    pub fn name_of(&self, id: u64) -> Option<&[u8]> {
+        self.names.as_ref()?.name_of(id)
+    }
+
     /// Its names, to be changed.
     pub fn names(&mut self) -> &mut Names {
         self.names.get_or_insert_default()
@@ -211,14 +216,27 @@ impl Client {
         self.own().iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// What its settings make of a statement's text: where names are looked up, and as whom. Empty if that is as
-    /// for everybody in its pool.
-    pub fn meaning(&self) -> Vec<u8> {
+    /// What its settings make of a statement's text: where names are looked up, and as whom; how its constants are
+    /// read. Empty if that is as on a server by itself, where `usual` is what that has.
+    pub fn meaning(&self, usual: &Parameters) -> Vec<u8> {
+        const NAMES: [&[u8]; 8] = [
+            b"search_path",
+            b"role",
+            b"session_authorization",
+            b"client_encoding",
+            b"standard_conforming_strings",
+            b"DateStyle",
+            b"IntervalStyle",
+            b"TimeZone",
+        ];
         let mut meaning = Vec::new();
-        for name in [&b"search_path"[..], b"role"] {
-            if let Some(value) = self.parameters.value(name) {
+        for name in NAMES {
+            let value = self.parameters.value(name).filter(|value| usual.value(name) != Some(value));
+            if let Some(value) = value {
                 meaning.extend_from_slice(name);
+                meaning.push(0);
                 meaning.extend_from_slice(value);
+                meaning.push(0);
             }
         }
         meaning

@@ -35,6 +35,16 @@ impl Names {
         self.held.get(name)
     }
 
+    /// A name of the statement with this number.
+    pub fn name_of(&self, id: u64) -> Option<&[u8]> {
+        self.held.iter().find(|(_, statement)| statement.id == id).map(|(name, _)| &**name)
+    }
+
+    /// Gives a name for good: the server has done it.
+    pub fn give(&mut self, name: &[u8], statement: Arc<Statement>) {
+        self.put(name, Some(statement));
+    }
+
     /// How many names there are.
     pub fn len(&self) -> usize {
         self.held.len()

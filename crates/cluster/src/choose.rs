@@ -4,6 +4,7 @@ use model::Moment;
 
 use crate::cluster::{Cluster, NodeId};
 use crate::judge::Standing;
+use crate::node::Reach;
 
 /// What a connection is for: libpq's `target_session_attrs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +69,12 @@ impl Cluster {
     /// Whether a node may have a new connection of this kind.
     pub(crate) fn fits(&self, node: NodeId, wanted: Wanted) -> bool {
         let record = &self.nodes[node.index()];
-        if !record.takes_work() {
+        if record.reach != Reach::Up || record.is_drained {
             return false;
         }
         let Some(answer) = record.answer else { return false };
         let (standing, is_writer) = (self.standing(node), self.writer() == Some(node));
-        let is_steady = record.takes_reads && record.proofs_left == 0 && !record.is_lagging;
-        let is_reader = standing == Standing::Standby && is_steady;
+        let is_reader = standing == Standing::Standby && record.proofs_left == 0 && !record.is_lagging;
         match wanted {
             Wanted::Primary => is_writer,
             Wanted::ReadWrite => is_writer && !answer.read_only,

@@ -2,7 +2,6 @@
 
 mod epoch;
 mod health;
-mod members;
 mod random;
 mod readers;
 

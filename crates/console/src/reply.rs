@@ -71,8 +71,6 @@ impl Reply {
             | Command::Enable(_)
             | Command::Reconnect(_)
             | Command::WaitClose(_)
-            | Command::DrainNode(_)
-            | Command::UndrainNode(_)
             | Command::Shutdown(_) => None,
         }
     }
@@ -91,8 +89,6 @@ const USAGE: &str = "
 \tENABLE <db>
 \tRECONNECT [<db>]
 \tWAIT_CLOSE [<db>]
-\tDRAIN NODE <host>[:<port>]
-\tUNDRAIN NODE <host>[:<port>]
 \tKILL [<db>]
 \tKILL_CLIENT <client_id>
 \tSHUTDOWN

@@ -6,7 +6,7 @@
 mod oracle;
 
 use oracle::{SESSION, TRANSACTION, USER, pooler};
-use testkit::message::query;
+use testkit::message::{all, parse, query, sync};
 use testkit::{Howdah, Login, Raw, Version};
 
 fn start() -> Howdah {
@@ -108,7 +108,7 @@ fn a_role_goes_with_its_client() {
 }
 
 /// What makes it, a question that shows it, what the owner and everybody else answer, and what ends it.
-const PINNED: [(&str, &str, &str, &str, &str); 5] = [
+const PINNED: [(&str, &str, &str, &str, &str); 4] = [
     (
         "select pg_advisory_lock(42)",
         "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()",
@@ -131,13 +131,6 @@ const PINNED: [(&str, &str, &str, &str, &str); 5] = [
         "close c",
     ),
     ("listen mine", "select count(*) from pg_listening_channels()", "1", "0", "unlisten mine"),
-    (
-        "prepare p as select 1",
-        "select count(*) from pg_prepared_statements where from_sql",
-        "1",
-        "0",
-        "deallocate p",
-    ),
 ];
 
 #[test]
@@ -176,6 +169,73 @@ fn with_one_server_the_next_client_waits_until_the_state_is_gone_or_its_owner() 
         // Cleaned behind its owner.
         assert_eq!(other.value(ask), theirs, "{make}");
     }
+}
+
+#[test]
+fn what_sql_prepares_goes_with_its_client_and_meets_nobody() {
+    let howdah = start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    own.sql("create table if not exists prepared_t (n int)");
+    own.sql("prepare p (int) as select $1 + 1");
+    assert_eq!(other.try_sql("execute p(1)").expect_err("it is another's").sqlstate, "26000");
+    other.sql("prepare p (int) as select $1 + 2");
+    assert_eq!((own.value("execute p(1)"), other.value("execute p(1)")), ("2".to_owned(), "3".to_owned()));
+    other.sql("deallocate p");
+    assert_eq!(other.try_sql("execute p(1)").expect_err("it is gone").sqlstate, "26000");
+    // It is no matter of a transaction.
+    own.sql("begin; prepare q as select 7; insert into prepared_t values (1); rollback");
+    assert_eq!(own.value("execute q"), "7");
+    other.sql("discard all");
+    assert_eq!(own.value("execute q"), "7");
+    let error = own.try_sql("select 1; prepare q as select 8").expect_err("the name is in use");
+    assert_eq!((&*error.sqlstate, &*error.text), ("42P05", "prepared statement \"q\" already exists"));
+    let error = own.try_sql("execute p").expect_err("it wants a parameter");
+    assert_eq!(error.text, "wrong number of parameters for prepared statement \"p\"");
+    // Nobody keeps the server, whoever has prepared what.
+    own.sql("begin");
+    own.sql("create temp table made on commit drop as execute p(41)");
+    assert_eq!(own.value("select * from made"), "42");
+    own.sql("commit");
+    own.sql("deallocate all");
+    assert_eq!(own.try_sql("execute q").expect_err("it is gone").sqlstate, "26000");
+    own.sql("drop table prepared_t");
+}
+
+#[test]
+fn one_text_under_two_time_zones_is_two_statements() {
+    let howdah = start();
+    let login = |zone: &str| howdah.login(&Login::new(USER, TRANSACTION).parameter("TimeZone", zone));
+    let (mut utc, mut tokyo) = (login("UTC"), login("Asia/Tokyo"));
+    let sql = "select extract(epoch from '2026-01-01 00:00'::timestamptz)::bigint";
+    for client in [&mut utc, &mut tokyo] {
+        client.sql(&format!("prepare p as {sql}"));
+        client.ask(all(&[parse("s", sql, &[]), sync()]));
+    }
+    for name in ["p", "s"] {
+        assert_eq!(utc.value(&format!("execute {name}")), "1767225600", "{name}");
+        assert_eq!(tokyo.value(&format!("execute {name}")), "1767193200", "{name}");
+    }
+}
+
+#[test]
+fn what_sql_prepares_is_prepared_on_each_server_that_its_client_gets() {
+    let howdah = pooler(Version::wanted()).setting("default_pool_size", "3").start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    own.sql("prepare p as select pg_backend_pid()");
+    let mut others: Vec<Raw> = Vec::new();
+    let mut pids = std::collections::BTreeSet::new();
+    // Each takes the server that was used last.
+    for _ in 0..3 {
+        pids.insert(own.value("execute p"));
+        let mut other = howdah.session(USER, TRANSACTION);
+        other.sql("begin");
+        others.push(other);
+        if others.len() == 3 {
+            break;
+        }
+    }
+    assert!(pids.len() > 1, "{pids:?}");
 }
 
 #[test]

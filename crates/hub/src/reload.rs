@@ -23,9 +23,7 @@ pub struct Reload<C, S> {
 impl<C: Clone, S: Clone> Hub<C, S> {
     /// `RELOAD`: puts newly read files in force. Keys that need a restart keep their value.
     pub fn reload(&mut self, now: Moment, inputs: Inputs) -> Reload<C, S> {
-        let mut settings = inputs.settings;
-        self.fill_members(&mut settings);
-        let reloaded = settings::reload(&self.settings, settings);
+        let reloaded = settings::reload(&self.settings, inputs.settings);
         self.hba = inputs.hba;
         self.idents = inputs.idents;
         self.secrets.set_userlist(inputs.userlist);
@@ -62,7 +60,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             work.due(&cell, due);
         }
         let started = self.start(now);
-        work.extend(started);
+        work.open.extend(started.open);
         self.hold_or_not(now, &mut work);
         work
     }

@@ -5,7 +5,6 @@ mod drain;
 mod fanout;
 mod limits;
 mod login;
-mod membership;
 mod random;
 mod reload;
 

@@ -52,7 +52,13 @@ const QUESTIONS: [(Kinds, u8, &str); 5] = [
     ),
     (Kinds::CURSORS, b'c', "EXISTS(SELECT FROM pg_catalog.pg_cursors WHERE is_holdable)"),
     (Kinds::LISTEN, b'n', "EXISTS(SELECT FROM pg_catalog.pg_listening_channels())"),
-    (Kinds::PREPARED, b'p', "EXISTS(SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql)"),
+    (
+        Kinds::PREPARED,
+        b'p',
+        // Those with our names go with their clients.
+        "EXISTS(SELECT FROM pg_catalog.pg_prepared_statements WHERE from_sql \
+         AND pg_catalog.left(name, 7) OPERATOR(pg_catalog.<>) 'howdah_')",
+    ),
 ];
 
 /// The query that asks for these kinds and for the values of these settings.

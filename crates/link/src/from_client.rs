@@ -71,6 +71,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) permit: &'a mut Permit,
     /// Nothing was sent before this call; in it, nothing but what is set for the client.
     pub(crate) is_fresh: bool,
+    /// How many statements the one that is spoken of needs beside itself.
+    pub(crate) needed: usize,
     pub(crate) channels: &'a mut Option<Box<Channels>>,
     pub(crate) out: &'a mut Out,
 }
@@ -96,6 +98,7 @@ impl Link {
             state: &mut self.state,
             permit: &mut self.permit,
             is_fresh: put_off.is_some(),
+            needed: 0,
             channels: &mut self.channels,
             out,
         };
@@ -251,10 +254,11 @@ impl Pair<'_> {
                     Noted::Nothing => {}
                     Noted::Deeds => entry.marks.state = true,
                     Noted::Refused(instead) => return self.refuse_query(message, instead, entry),
-                    Noted::Renamed(renamed) => {
+                    Noted::Renamed(names, has_deeds) => {
                         self.client.unnamed = None;
                         self.server.unnamed = None;
-                        return self.run_renamed(message, &renamed, entry);
+                        self.server.soiled = true;
+                        return self.run_renamed(message, &names, has_deeds, entry);
                     }
                     Noted::Asks => return Step::Pin,
                     Noted::Awaited => return Step::Wait,

@@ -472,7 +472,9 @@ impl<'a> Ear<'a> {
             // While the server does something for us alone, its end is no business of the client's.
             let mut owed = self.server.ledger.iter();
             let is_ours = !self.server.ledger.is_empty() && owed.all(|entry| entry.swallow);
-            let is_survived = self.rides_out && crate::outlive::GOING.contains(&&*code);
+            let is_pinned = matches!(&self.state, Some(Some(state)) if state.held.pins().is_some());
+            // It is told what it has lost, and these words with that.
+            let is_survived = (self.rides_out || is_pinned) && crate::outlive::GOING.contains(&&*code);
             self.server.broken = Some(Broken::Fatal(code.into(), words.into()));
             self.told = !is_ours && !is_survived && self.client.is_some();
             return if self.told { Fate::Forward } else { Fate::Swallow };
@@ -497,12 +499,18 @@ impl<'a> Ear<'a> {
         }
         if front.swallow && self.server.ledger.front().is_some_and(|sync| sync.swallow) {
             // What fails is ours to its end; where the Sync is the client's, the client must know.
+            self.keep_excuse(body);
             return Fate::Swallow;
         }
         match front.marks.refusal {
-            Some(instead) if code == wire::sqlstate::INVALID_SQL_STATEMENT_NAME => {
+            // Another statement of the same query may have failed.
+            Some(instead)
+                if code == wire::sqlstate::INVALID_SQL_STATEMENT_NAME
+                    && (!front.marks.renamed || words.contains("howdah_0")) =>
+            {
                 self.say_instead(instead, &misused)
             }
+            _ if self.says_otherwise(body, &code, front) => Fate::Swallow,
             _ => Fate::Forward,
         }
     }
@@ -524,7 +532,8 @@ impl<'a> Ear<'a> {
             self.server.unnamed = None;
         }
         let Some(client) = &mut self.client else { return Box::default() };
-        if lost_unnamed.is_some_and(|entry| !entry.swallow) {
+        // Ours may stand behind the client's.
+        if lost_unnamed.is_some() && undone.iter().any(|entry| is_unnamed_parse(entry) && !entry.swallow) {
             client.unnamed = None;
         }
         client.undo_names(undone.iter().filter(|entry| entry.marks.client_name).count());

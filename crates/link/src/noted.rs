@@ -9,7 +9,7 @@ use wire::client::{BindHead, Parse, tag};
 use wire::encode;
 use wire::server::TransactionStatus;
 
-use crate::by_sql::Renamed;
+use crate::by_sql::{Names, Renamed};
 use crate::channels::{Hearing, Hears};
 use crate::from_client::{Message, Pair, Step};
 use crate::from_server::Ear;
@@ -27,12 +27,23 @@ pub(crate) enum Noted {
     Deeds,
     /// It is not to be done, and the client is told this.
     Refused(Instead),
-    /// It names statements that the server has under another name.
-    Renamed(Renamed),
+    /// It names statements that the server has under another name; whether what it does waits for its answer.
+    Renamed(Box<Names>, bool),
     /// It keeps its server, and may not yet.
     Asks,
     /// It cannot be sent yet: somebody must listen first, or it depends on an answer.
     Awaited,
+}
+
+/// What is to be done about a Parse beside sending it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// Nothing.
+    Plain,
+    /// It names statements that the server may have under another name.
+    Names,
+    /// Somebody must be asked first.
+    Asks,
 }
 
 /// Fails in any session: no server has such a statement.
@@ -134,22 +145,23 @@ impl Pair<'_> {
         if effects.is_plain() && message.is_whole {
             return Noted::Nothing;
         }
-        if !self.client.has_names() || !self.policy.maps_statements() || !message.is_whole {
-            return self.note(&effects, &[], message.is_whole);
+        if effects.is_stateless() || !self.policy.maps_statements() || !message.is_whole {
+            return self.note(&effects, &[], message.is_whole, &Names::default());
         }
-        let renamed = match self.named_by_sql(text, &effects) {
-            Ok(renamed) => renamed,
+        let names = match self.named_by_sql(text, &effects) {
+            Ok(names) => names.map(Box::new),
             Err(noted) => return noted,
         };
-        match (renamed, self.note(&effects, &[], true)) {
-            (Some(renamed), Noted::Nothing) => Noted::Renamed(renamed),
-            (Some(renamed), Noted::Deeds) => Noted::Renamed(Renamed { has_deeds: true, ..renamed }),
-            (_, noted) => noted,
+        let Some(names) = names else { return self.note(&effects, &[], true, &Names::default()) };
+        match self.note(&effects, &[], true, &names) {
+            Noted::Nothing => Noted::Renamed(names, false),
+            Noted::Deeds => Noted::Renamed(names, true),
+            noted => noted,
         }
     }
 
     #[cold]
-    fn note(&mut self, effects: &Effects<'_>, values: &[u8], is_whole: bool) -> Noted {
+    fn note(&mut self, effects: &Effects<'_>, values: &[u8], is_whole: bool, names: &Names) -> Noted {
         self.show(effects);
         let is_touched = self.state.as_ref().is_some_and(|state| state.is_touched());
         if effects.is_stateless() && !is_touched && is_whole {
@@ -158,9 +170,9 @@ impl Pair<'_> {
         if self.hear(effects) == Hearing::Awaited {
             return Noted::Awaited;
         }
-        self.learn(effects);
+        self.learn(effects, names);
         let heard = self.channels.as_ref().map_or(&[][..], |channels| channels.heard());
-        let mut pending = self.pending(effects, values, Hears::These(heard));
+        let mut pending = self.pending(effects, values, Hears::These(heard), names);
         if self.policy.state == StateMode::Refuse
             && let Some(words) = refusal::words(&pending, effects)
         {
@@ -174,7 +186,8 @@ impl Pair<'_> {
         if !is_whole && !self.keeps_its_server() {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
-        if pending.is_empty() {
+        pending.shifts.clone_from(&names.made.shifts);
+        if pending.is_empty() && pending.shifts.is_empty() {
             return Noted::Nothing;
         }
         pending.awaits = pending.resets(self.client.own());
@@ -182,7 +195,7 @@ impl Pair<'_> {
         Noted::Deeds
     }
 
-    fn pending(&self, effects: &Effects<'_>, values: &[u8], hears: Hears<'_>) -> Pending {
+    fn pending(&self, effects: &Effects<'_>, values: &[u8], hears: Hears<'_>, names: &Names) -> Pending {
         let texts = self.state.as_ref().map_or(&[][..], |state| &state.texts);
         let reading = Reading {
             mode: self.policy.state,
@@ -190,6 +203,9 @@ impl Pair<'_> {
             sequences_are_read: self.statements.sequences_are_read(),
             values,
             texts,
+            makes: &names.made.statements,
+            drops: &names.drops_own,
+            ends_at: names.refusal.as_ref().map_or(usize::MAX, |(number, ..)| *number),
             client: self.client,
             hears,
             is_unicode: self.is_unicode(),
@@ -204,9 +220,10 @@ impl Pair<'_> {
     }
 
     /// What a text says of those that will come.
-    fn learn(&mut self, effects: &Effects<'_>) {
+    fn learn(&mut self, effects: &Effects<'_>, names: &Names) {
         let (policy, dialect) = (self.policy, self.client.dialect);
-        effects.each(|_, effect| match effect {
+        effects.each(|number, effect| match effect {
+            Effect::Prepare { .. } if names.made.statements.iter().any(|(of, _)| *of == number) => {}
             Effect::Call { kind: FunctionKind::SequenceRead, .. } => {
                 self.statements.note_sequences_are_read();
             }
@@ -243,30 +260,33 @@ impl Pair<'_> {
     }
 
     /// A Parse whose statement is known to the server by the client's own name: the unnamed one, or any where names
-    /// are passed through. False if somebody must be asked first.
+    /// are passed through.
     #[inline]
-    pub(crate) fn note_parse(&mut self, message: Message<'_>) -> bool {
+    pub(crate) fn note_parse(&mut self, message: Message<'_>) -> Parsed {
         if !self.looks() {
-            return true;
+            return Parsed::Plain;
         }
         let Ok(parse) = Parse::read(message.body) else {
             if !message.is_whole {
                 self.note_long_parse(message.body);
             }
-            return true;
+            return Parsed::Plain;
         };
         let text = parse.query();
         let policy = self.policy;
         let effects = scan(text, self.client.dialect, policy);
         if !effects.is_plain() {
             if message.may_be_bound_next() && self.asks_at_parse(&effects) {
-                return false;
+                return Parsed::Asks;
             }
             keep_text(self.state, parse.name, Some(text));
+            if policy.maps_statements() && message.is_whole && effects.names_statements() {
+                return Parsed::Names;
+            }
         } else if self.state.is_some() {
             keep_text(self.state, parse.name, None);
         }
-        true
+        Parsed::Plain
     }
 
     /// What is parsed is run, as a rule: at its Bind it would be too late to give the server back.
@@ -275,9 +295,22 @@ impl Pair<'_> {
         if *self.permit != Permit::None || self.policy.state == StateMode::Refuse || effects.is_stateless() {
             return false;
         }
-        let pending = self.pending(effects, &[], Hears::Any);
+        let pending = self.pending(effects, &[], Hears::Any, &self.foreseen(effects));
         // Later in a transaction it is asked for when it is run.
         (self.is_fresh || self.server.is_shareable()) && self.must_ask(&pending)
+    }
+
+    /// What will be prepared by a text is not known before it is run, but that it keeps no server.
+    fn foreseen(&self, effects: &Effects<'_>) -> Names {
+        let mut names = Names::default();
+        if self.policy.carries_prepare() {
+            effects.each(|number, effect| {
+                if let Effect::Prepare { body, .. } = effect {
+                    names.made.statements.push((number, Arc::new(Statement::new(0, body, 0))));
+                }
+            });
+        }
+        names
     }
 
     #[cold]
@@ -293,6 +326,7 @@ impl Pair<'_> {
         message: Message<'_>,
         head: BindHead<'_>,
         statement: Option<&Arc<Statement>>,
+        made: Renamed,
     ) -> Option<Step> {
         if !self.looks() {
             return None;
@@ -302,7 +336,7 @@ impl Pair<'_> {
             None => self.state.as_ref().and_then(|state| state.text(head.statement)),
         };
         match text {
-            Some(text) => self.note_portal(message, head, text),
+            Some(text) => self.note_portal(message, head, text, made),
             None => {
                 if let Some(state) = self.state {
                     state.portals.retain(|portal| *portal.name != *head.portal);
@@ -327,13 +361,20 @@ impl Pair<'_> {
     }
 
     #[cold]
-    fn note_portal(&mut self, message: Message<'_>, head: BindHead<'_>, text: Arc<[u8]>) -> Option<Step> {
+    fn note_portal(
+        &mut self,
+        message: Message<'_>,
+        head: BindHead<'_>,
+        text: Arc<[u8]>,
+        made: Renamed,
+    ) -> Option<Step> {
         let policy = self.policy;
         let effects = scan(&text, self.client.dialect, policy);
         self.show(&effects);
         let values = &message.body[head.size()..];
+        let names = Names::making(made);
         if policy.state == StateMode::Refuse
-            && let Some(words) = refusal::words(&self.pending(&effects, values, Hears::Any), &effects)
+            && let Some(words) = refusal::words(&self.pending(&effects, values, Hears::Any, &names), &effects)
         {
             self.client.push_misused(words.as_bytes());
             return Some(self.refuse_in_place(message, Owed::Bind, Instead::State));
@@ -343,14 +384,15 @@ impl Pair<'_> {
         }
         let state = self.state.get_or_insert_default();
         state.portals.retain(|portal| *portal.name != *head.portal);
-        let values = values.into();
+        let (values, made) = (values.into(), names.made);
         if state.portals.len() < KEPT_MAX {
-            state.portals.push(Portal { name: head.portal.into(), text, values });
+            state.portals.push(Portal { name: head.portal.into(), text, values, made });
         } else {
             state.portals.push(Portal {
                 name: head.portal.into(),
                 text: UNREAD.into(),
                 values: Box::default(),
+                made,
             });
             state.portals.swap_remove(0);
         }
@@ -366,12 +408,18 @@ impl Pair<'_> {
         if let Some(portal) = portal.cloned() {
             let policy = self.policy;
             let effects = scan(&portal.text, self.client.dialect, policy);
-            if self.client.has_names() && !self.deallocate_within_batch(&effects, &mut entry) {
-                return Step::Wait;
+            if policy.maps_statements()
+                && let Some(step) = self.ready_to_run(message, &effects, &portal.made)
+            {
+                return step;
             }
-            match self.note(&effects, &portal.values, true) {
-                Noted::Nothing | Noted::Refused(_) | Noted::Renamed(_) => {}
-                Noted::Deeds => entry.marks.state = true,
+            let names = Names::making(portal.made);
+            match self.note(&effects, &portal.values, true, &names) {
+                Noted::Nothing | Noted::Refused(_) | Noted::Renamed(..) => {}
+                Noted::Deeds => {
+                    entry.marks.state = true;
+                    entry.marks.renamed = !names.made.shifts.is_empty();
+                }
                 Noted::Asks => return Step::Pin,
                 Noted::Awaited => return Step::Wait,
             }
@@ -414,7 +462,7 @@ fn keep_text(state: &mut Option<Box<State>>, name: &[u8], text: Option<&[u8]>) {
 }
 
 impl State {
-    fn text(&self, name: &[u8]) -> Option<Arc<[u8]>> {
+    pub(crate) fn text(&self, name: &[u8]) -> Option<Arc<[u8]>> {
         self.texts.iter().find(|(other, _)| **other == *name).map(|(_, text)| Arc::clone(text))
     }
 }

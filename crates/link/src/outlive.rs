@@ -108,9 +108,7 @@ impl Link {
                     b"" if has_unnamed => continue,
                     b"" => return None,
                     name => {
-                        let rest = &self.client.statement(name)?.rest;
-                        let end = rest.iter().position(|byte| *byte == 0)?;
-                        worst = worst.max(repeat(&rest[..end]));
+                        worst = worst.max(repeat(self.client.statement(name)?.text()));
                         continue;
                     }
                 },

@@ -59,6 +59,11 @@ impl Policy {
         self.prepared_max > 0 && self.mode != PoolMode::Session && !self.dedicated
     }
 
+    /// Whether what PREPARE makes goes with its client.
+    pub(crate) fn carries_prepare(&self) -> bool {
+        self.maps_statements() && matches!(self.state, StateMode::Carry | StateMode::Refuse)
+    }
+
     /// Whether statements are looked at for what they do to the session.
     #[inline]
     pub(crate) fn scans(&self) -> bool {

@@ -12,11 +12,13 @@ use wire::client::{BindHead, Parse, tag};
 use wire::encode;
 use wire::server::TransactionStatus;
 
+use crate::by_sql::{Names, Renamed};
 use crate::from_client::{FLUSH, Message, Pair, Step, may_grow, target_owed, violation};
+use crate::noted::Parsed;
 use crate::state::deed::Pending;
 
 /// Every name that a server knows a statement by begins so; no client may say such a name to it.
-const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
+pub(crate) const SERVER_NAME_PREFIX: &[u8] = b"howdah_";
 /// A name that no server has: binding it raises the error whose words are then replaced, closing it does
 /// nothing.
 const NOBODY: &[u8] = b"howdah_0";
@@ -42,7 +44,7 @@ impl Pair<'_> {
             return Step::Done;
         }
         if !self.policy.maps_statements() {
-            if !self.note_parse(message) {
+            if self.note_parse(message) == Parsed::Asks {
                 return Step::Pin;
             }
             self.pass(message, Some(Owed::Parse));
@@ -57,16 +59,14 @@ impl Pair<'_> {
     }
 
     fn parse_unnamed(&mut self, message: Message<'_>) -> Step {
-        if !self.note_parse(message) {
-            return Step::Pin;
-        }
-        let renamed = match self.state.is_some() && self.client.has_names() {
-            true => match self.renamed_parse(message) {
-                Found::Open => return Step::Wait,
-                Found::Statement(rest) => Some(rest),
+        let renamed = match self.note_parse(message) {
+            Parsed::Asks => return Step::Pin,
+            Parsed::Plain => None,
+            Parsed::Names => match self.renamed_rest(&message.body[1..]) {
+                Found::Open => return self.await_names(),
+                Found::Statement(renamed) => Some(renamed),
                 Found::Nothing => None,
             },
-            false => None,
         };
         self.client.unnamed_serial = self.client.unnamed_serial.wrapping_add(1);
         let serial = self.client.unnamed_serial;
@@ -74,11 +74,16 @@ impl Pair<'_> {
         let is_bound_at_once = message.next == Some(tag::BIND);
         self.client.unnamed = None;
         if message.is_whole && !is_bound_at_once && message.body.len() <= UNNAMED_BYTES_MAX {
-            let rest = renamed.as_deref().unwrap_or(&message.body[1..]).into();
+            let rest = message.body[1..].into();
             self.client.unnamed = Some(Box::new(Unnamed { serial, rest }));
         }
         self.server.unnamed = Some(UnnamedOf { client: self.client.id, serial });
-        if let Some(rest) = renamed {
+        if let Some(state) = self.state {
+            state.unnamed_made = Renamed::default();
+        }
+        if let Some((rest, names)) = renamed {
+            self.place_needed(&names.needs);
+            self.state.get_or_insert_default().unnamed_made = names.made;
             self.out.to_server.make(|bytes| encode::parse(bytes, b"", &rest));
             self.server.ledger.push(Entry::client(Owed::Parse));
             self.discard(message);
@@ -99,6 +104,9 @@ impl Pair<'_> {
             return Step::Close(Some(violation("broken Parse packet")));
         };
         let batch = self.server.ledger.batch();
+        if self.names_are_open() {
+            return self.await_names();
+        }
         if !self.client.is_certain(parse.name, batch) {
             return Step::Wait;
         }
@@ -120,7 +128,7 @@ impl Pair<'_> {
         if self.state.as_ref().is_some_and(|state| state.pending.iter().any(Pending::changes_meaning)) {
             return Step::Wait;
         }
-        let statement = self.statements.intern(parse.rest, &self.client.meaning());
+        let statement = self.statements.intern(parse.rest, &self.client.meaning(&self.server.login));
         if !self.server.prepared.is_certain(statement.id, batch) {
             return Step::Wait;
         }
@@ -150,21 +158,36 @@ impl Pair<'_> {
     /// Sends a Parse under the server's name, behind a Close if it has the statement already, and a Close for
     /// what must go to make room for it.
     pub(crate) fn send_parse(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
+        self.place(statement, swallow, client_name);
+        let needed = std::mem::take(&mut self.needed) + 1;
+        self.make_room(self.policy.prepared_max.max(needed));
+    }
+
+    /// As `send_parse`, whether there is room for it or not.
+    pub(crate) fn place(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
         if self.server.prepared.touch(statement.id) {
             self.send_close(statement);
         }
-        let name = statement.server_name();
-        self.out.to_server.make(|bytes| encode::parse(bytes, name.as_bytes(), &statement.rest));
         self.out.tally.server_parses += 1;
-        let marks = Marks { client_name, statement: Some(statement.id), ..Marks::default() };
-        self.server.ledger.push(Entry { owed: Owed::Parse, swallow, marks });
+        if let Some(sql) = statement.sql() {
+            self.send_prepare(statement, &sql);
+        } else {
+            let name = statement.server_name();
+            self.out.to_server.make(|bytes| encode::parse(bytes, name.as_bytes(), &statement.rest));
+            let marks = Marks { client_name, statement: Some(statement.id), ..Marks::default() };
+            self.server.ledger.push(Entry { owed: Owed::Parse, swallow, marks });
+        }
         self.server.prepared.insert(Arc::clone(statement), self.server.ledger.batch());
-        while let Some(oldest) = self.server.prepared.oldest_beyond(self.policy.prepared_max) {
+    }
+
+    /// Closes what must go so that the server has no more than this.
+    pub(crate) fn make_room(&mut self, most: usize) {
+        while let Some(oldest) = self.server.prepared.oldest_beyond(most) {
             self.send_close(&oldest);
         }
     }
 
-    fn send_close(&mut self, statement: &Statement) {
+    pub(crate) fn send_close(&mut self, statement: &Statement) {
         let name = statement.server_name();
         self.out.to_server.make(|bytes| encode::target(bytes, tag::CLOSE, b'S', name.as_bytes()));
         let marks = Marks { statement: Some(statement.id), ..Marks::default() };
@@ -180,7 +203,7 @@ impl Pair<'_> {
         }
         if !self.policy.maps_statements() {
             if let Some(head) = BindHead::peek(message.body)
-                && let Some(step) = self.note_bind(message, head, None)
+                && let Some(step) = self.note_bind(message, head, None, Renamed::default())
             {
                 return step;
             }
@@ -195,22 +218,30 @@ impl Pair<'_> {
             };
         };
         if head.statement.is_empty() {
-            let noted = self.note_bind(message, head, None);
-            return noted.unwrap_or_else(|| self.use_unnamed(message, Owed::Bind));
+            return self.bind_unnamed(message, head);
+        }
+        if self.names_are_open() {
+            return self.await_names();
         }
         let statement = match self.find(head.statement) {
             Found::Statement(statement) => statement,
             Found::Nothing => {
-                if let Some(step) = self.note_bind(message, head, None) {
+                if let Some(step) = self.note_bind(message, head, None, Renamed::default()) {
                     return step;
                 }
                 return self.use_unknown(message, head.statement, Owed::Bind);
             }
             Found::Open => return Step::Wait,
         };
-        if let Some(step) = self.note_bind(message, head, Some(&statement)) {
+        let (stand_in, names) = match self.named_in(&statement) {
+            Found::Open => return self.await_names(),
+            Found::Statement((other, names)) => (Some(other), names),
+            Found::Nothing => (None, Names::default()),
+        };
+        if let Some(step) = self.note_bind(message, head, Some(&statement), names.made) {
             return step;
         }
+        let statement = stand_in.unwrap_or(statement);
         self.out.tally.binds += 1;
         let name = statement.server_name();
         let Some(length) = renamed_length(message, head.statement, name) else {
@@ -230,6 +261,15 @@ impl Pair<'_> {
         });
         self.forward(message, 5 + head.size());
         Step::Done
+    }
+
+    fn bind_unnamed(&mut self, message: Message<'_>, head: BindHead<'_>) -> Step {
+        if self.state.is_some() && self.unnamed_names_others() && !self.renew_unnamed() {
+            return self.await_names();
+        }
+        let made = self.state.as_ref().map(|state| state.unnamed_made.clone()).unwrap_or_default();
+        let noted = self.note_bind(message, head, None, made);
+        noted.unwrap_or_else(|| self.use_unnamed(message, Owed::Bind))
     }
 
     /// Sees to it that the server has the statement, and that it is there what clients were told of it. What
@@ -296,12 +336,23 @@ impl Pair<'_> {
 
     pub(crate) fn describe_statement(&mut self, message: Message<'_>, name: &[u8]) -> Step {
         if name.is_empty() {
+            if self.state.is_some() && self.unnamed_names_others() && !self.renew_unnamed() {
+                return self.await_names();
+            }
             return self.use_unnamed(message, Owed::DescribeStatement);
+        }
+        if self.names_are_open() {
+            return self.await_names();
         }
         let statement = match self.find(name) {
             Found::Statement(statement) => statement,
             Found::Nothing => return self.use_unknown(message, name, Owed::DescribeStatement),
             Found::Open => return Step::Wait,
+        };
+        let statement = match self.named_in(&statement) {
+            Found::Open => return self.await_names(),
+            Found::Statement((other, _)) => other,
+            Found::Nothing => statement,
         };
         if let Some(step) = self.ensure_prepared(message, &statement, Owed::DescribeStatement) {
             return step;
@@ -329,6 +380,9 @@ impl Pair<'_> {
             self.server.unnamed = None;
             self.pass(message, Some(Owed::Close));
             return Step::Done;
+        }
+        if self.names_are_open() {
+            return self.await_names();
         }
         let batch = self.server.ledger.batch();
         if !self.client.is_certain(name, batch) {
@@ -400,7 +454,11 @@ impl Pair<'_> {
 
     /// The client's name that a simple query deallocates.
     pub(crate) fn deallocated(&self, message: Message<'_>) -> Found<Vec<u8>> {
-        if !self.policy.maps_statements() || !message.is_whole || !self.client.has_names() {
+        // Where statements are looked at, their names are.
+        if self.policy.scans() || !self.policy.maps_statements() {
+            return Found::Nothing;
+        }
+        if !message.is_whole || !self.client.has_names() {
             return Found::Nothing;
         }
         let Some(name) = wire::client::query(message.body).ok().and_then(sql::deallocated_name) else {

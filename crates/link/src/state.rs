@@ -21,6 +21,7 @@ use server::{Left, Owed, Server};
 use sql::state::{Discard, Reason};
 use wire::server::TransactionStatus;
 
+use crate::by_sql::{Renamed, Shift};
 use crate::census::Census;
 use crate::channels::Channel;
 use deed::{Deed, Kinds, Pending};
@@ -49,8 +50,14 @@ pub(crate) struct State {
     pub(crate) unknown: Vec<Box<[u8]>>,
     /// Channels on which the server listens, and need not.
     pub(crate) unlisten: Vec<Channel>,
-    /// Names of statements that SQL has prepared; they keep the server.
+    /// Names of statements that SQL has prepared and that are not carried; they keep the server.
     prepared: Vec<Box<[u8]>>,
+    /// What the server's unnamed statement, which is the client's, prepares by SQL.
+    pub(crate) unnamed_made: Renamed,
+    /// By how much pieces of the statement that has failed had moved in its text.
+    pub(crate) shifts: Vec<Shift>,
+    /// Why a statement that it needs could not be prepared.
+    pub(crate) excuse: Option<Box<[u8]>>,
     /// How often in a row the server did not answer.
     pub(crate) failures: u8,
     /// The question under way.
@@ -132,6 +139,7 @@ impl State {
     pub(crate) fn fail_front(&mut self) {
         let Some(pending) = self.pending.front_mut() else { return };
         let (deeds, verb) = (pending.complete(), pending.verb.clone());
+        self.shifts = std::mem::take(&mut pending.shifts);
         pending.complete_all();
         for deed in deeds {
             match deed {
@@ -210,7 +218,17 @@ impl State {
         !self.failed && self.restoring.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
     }
 
-    /// Whether SQL has prepared a statement of this name, or will have.
+    /// Whether something that is not answered yet gives or takes names of prepared statements.
+    pub(crate) fn gives_names(&self) -> bool {
+        self.pending.iter().any(Pending::gives_names)
+    }
+
+    /// The name that is about to be given to the statement of this number.
+    pub(crate) fn name_of(&self, id: u64) -> Option<&[u8]> {
+        self.pending.iter().find_map(|pending| pending.name_of(id))
+    }
+
+    /// Whether SQL has prepared a statement of this name here, or will have.
     pub(crate) fn has_prepared(&self, name: &[u8]) -> bool {
         let prepares = |deed: &Deed| matches!(deed, Deed::Prepare(other) if **other == *name);
         self.prepared.iter().any(|other| **other == *name)
@@ -273,10 +291,9 @@ impl State {
                 self.levels.touch(client, server);
                 client.channels = None;
             }
-            Deed::Prepare(name) if self.prepared.len() >= PREPARED_MAX => drop(name),
-            Deed::Prepare(name) => self.prepared.push(name),
-            Deed::Deallocate(name) => self.prepared.retain(|other| *other != name),
-            Deed::DeallocateAll => self.prepared.clear(),
+            Deed::Prepare(_) | Deed::Name(..) | Deed::Drop(_) | Deed::Deallocate(_) | Deed::DeallocateAll => {
+                self.take_name(deed, client, server);
+            }
             Deed::Savepoint(name) => self.levels.savepoint(name, client, server),
             Deed::RollbackTo(name) => {
                 let left = self.levels.rollback_to(&name, client, server);
@@ -290,6 +307,27 @@ impl State {
                 self.levels.clear();
                 self.failed = false;
             }
+        }
+    }
+
+    /// A name of a prepared statement is given or taken by SQL.
+    fn take_name(&mut self, deed: Deed, client: &mut Client, server: &mut Server) {
+        match deed {
+            Deed::Prepare(name) if self.prepared.len() >= PREPARED_MAX => drop(name),
+            Deed::Prepare(name) => self.prepared.push(name),
+            Deed::Name(name, statement) => {
+                server.prepared.made(Arc::clone(&statement));
+                client.names().give(&name, statement);
+            }
+            Deed::Drop(id) => server.prepared.dropped(id),
+            Deed::Deallocate(name) => {
+                self.prepared.retain(|other| *other != name);
+                if client.has_names() {
+                    client.names().forget(&name);
+                }
+            }
+            Deed::DeallocateAll => self.prepared.clear(),
+            _ => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! Scripts of both sides against what each is sent; random ones against a model of PostgreSQL.
 
+mod by_sql;
 mod channels;
 mod copies;
 mod ends;
@@ -10,6 +11,7 @@ mod pipelines;
 mod postgres;
 mod prepared;
 mod random;
+mod random_prepare;
 mod random_state;
 mod script;
 mod segments;

@@ -22,15 +22,18 @@ impl Digest {
     }
 }
 
-/// The text and parameter types of a Parse message, and the number by which servers know them.
+/// The text and parameter types of a Parse message or of a PREPARE, and the number by which servers know them.
 #[derive(Debug)]
 pub struct Statement {
     /// Unique in the process; the server's name is made of it.
     pub id: u64,
-    /// The body of the Parse message after the statement's name: text, zero, types.
+    /// The body of the Parse message after the statement's name: text, zero, types. Of a PREPARE, its text after the
+    /// name.
     ///
     /// The whole of it is compared, never a hash alone: two statements that collide must not be one.
     pub rest: Box<[u8]>,
+    /// Where in `rest` of a PREPARE begins what it prepares.
+    body_at: Option<u32>,
     /// Written once: every Bind says it.
     server_name: Box<str>,
     /// The newest generation in which a server has shown it as clients were told.
@@ -51,6 +54,7 @@ impl Statement {
         Statement {
             id,
             rest: rest.into(),
+            body_at: None,
             server_name: format!("howdah_{id}").into(),
             generation: AtomicU64::new(generation),
             disputed: AtomicBool::new(false),
@@ -66,9 +70,17 @@ impl Statement {
         &self.server_name
     }
 
-    /// Its text.
+    /// Its text; of a PREPARE, of what that prepares.
     pub fn text(&self) -> &[u8] {
-        self.rest.split(|&byte| byte == 0).next().unwrap_or_default()
+        match self.body_at {
+            Some(at) => self.rest.get(at as usize..).unwrap_or_default(),
+            None => self.rest.split(|&byte| byte == 0).next().unwrap_or_default(),
+        }
+    }
+
+    /// The PREPARE that makes it under the server's name, if it is not made by a Parse.
+    pub fn sql(&self) -> Option<Vec<u8>> {
+        self.body_at.map(|_| [b"PREPARE ", self.server_name.as_bytes(), &*self.rest].concat())
     }
 
     /// Whether it does something to the session of who runs it: `scan` is asked once.
@@ -128,6 +140,8 @@ pub struct Statements {
     common: Arc<Common>,
     sequences_are_read: AtomicBool,
     inner: Mutex<Inner>,
+    /// Those that PREPARE makes: the same bytes would be something else in a Parse.
+    by_sql: Mutex<Inner>,
     sets: Mutex<Sets>,
 }
 
@@ -153,22 +167,48 @@ impl Statements {
     }
 
     /// The statement with this text and these types, made if nobody holds it or the schema has changed since.
-    /// Where tables are looked up is part of what it means.
+    /// Settings that are part of what it means are `meaning`.
     ///
     /// Forgotten ones are swept out each time the table has doubled, so that it never holds more than twice
     /// what is in use.
-    pub fn intern(&self, rest: &[u8], search_path: &[u8]) -> Arc<Statement> {
+    pub fn intern(&self, rest: &[u8], meaning: &[u8]) -> Arc<Statement> {
         // A Parse tells its own length: so nothing behind it makes it another one.
-        let joined = if search_path.is_empty() { Vec::new() } else { [rest, search_path].concat() };
-        let key = if search_path.is_empty() { rest } else { &joined };
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let joined = if meaning.is_empty() { Vec::new() } else { [rest, meaning].concat() };
+        let key = if meaning.is_empty() { rest } else { &joined };
+        self.find_or_make(&self.inner, key, |id, generation| Statement::new(id, rest, generation))
+    }
+
+    /// As `intern`, for a PREPARE: its text behind the name, and where in that begins what is prepared.
+    pub fn intern_sql(&self, rest: &[u8], body_at: u32, meaning: &[u8]) -> Arc<Statement> {
+        // No text has a zero in it.
+        let key = [rest, &[0], meaning].concat();
+        self.find_or_make(&self.by_sql, &key, |id, generation| Statement {
+            body_at: Some(body_at),
+            ..Statement::new(id, rest, generation)
+        })
+    }
+
+    /// A statement of the same text that nobody shares.
+    pub fn apart(&self, statement: &Statement) -> Arc<Statement> {
+        let id = self.common.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let other = Statement::new(id, &statement.rest, self.generation());
+        Arc::new(Statement { body_at: statement.body_at, ..other })
+    }
+
+    fn find_or_make(
+        &self,
+        table: &Mutex<Inner>,
+        key: &[u8],
+        make: impl FnOnce(u64, u64) -> Statement,
+    ) -> Arc<Statement> {
+        let mut inner = table.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.generation();
         let known = inner.known.get(key).and_then(Weak::upgrade);
         if let Some(known) = known.filter(|known| known.generation() >= generation && !known.is_disputed()) {
             return known;
         }
         let id = self.common.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let statement = Arc::new(Statement::new(id, rest, generation));
+        let statement = Arc::new(make(id, generation));
         inner.known.insert(key.into(), Arc::downgrade(&statement));
         if inner.known.len() > inner.sweep_at.max(1024) {
             inner.known.retain(|_, statement| statement.strong_count() > 0);

@@ -61,6 +61,8 @@ pub struct Marks {
     pub state: bool,
     /// A question of our own about the session's state: its rows are for us.
     pub census: bool,
+    /// Names in its text are not those that the client wrote.
+    pub renamed: bool,
 }
 
 /// Errors that the server is made to raise, so that it skips and aborts as PostgreSQL would, but whose words
@@ -113,7 +115,8 @@ impl Entry {
     pub fn change(self) -> Option<(u64, bool)> {
         let id = self.marks.statement?;
         match self.owed {
-            Owed::Parse => Some((id, true)),
+            // An Execute about a statement runs its PREPARE.
+            Owed::Parse | Owed::Execute => Some((id, true)),
             Owed::Close => Some((id, false)),
             _ => None,
         }

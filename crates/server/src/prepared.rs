@@ -68,6 +68,29 @@ impl Prepared {
         held.sent(true, batch);
     }
 
+    /// Whether the server has it, or will.
+    pub fn has(&self, id: u64) -> bool {
+        self.held.get(&id).is_some_and(|held| held.has)
+    }
+
+    /// The server has it: its client's own PREPARE has made it.
+    pub fn made(&mut self, statement: Arc<Statement>) {
+        self.uses += 1;
+        let fresh = Held { statement, used_at: 0, had: true, has: true, pending: 0, sent_in: 0 };
+        let held = self.held.entry(fresh.statement.id).or_insert(fresh);
+        (held.used_at, held.had, held.has) = (self.uses, true, true);
+    }
+
+    /// The server has it no more: its client's own DEALLOCATE has dropped it.
+    pub fn dropped(&mut self, id: u64) {
+        if let Some(held) = self.held.get_mut(&id) {
+            (held.had, held.has) = (false, held.has && held.pending > 0);
+            if held.is_gone() {
+                self.held.remove(&id);
+            }
+        }
+    }
+
     /// A Close of `id` is sent in `batch`.
     pub fn close(&mut self, id: u64, batch: u64) {
         if let Some(held) = self.held.get_mut(&id) {

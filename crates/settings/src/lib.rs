@@ -23,7 +23,6 @@ mod secret;
 mod settings;
 mod share;
 mod table;
-mod topology;
 mod url;
 mod value;
 mod words;
@@ -43,7 +42,6 @@ pub use share::Share;
 pub use table::{
     Change, DATABASE, Database, GENERAL, General, Key, PEER, Peer, Section, Spec, Status, USER, User,
 };
-pub use topology::{Topology, Url};
 pub use value::Kind;
 pub use words::{
     AuthType, Compat, IoBackend, ListenLost, LoadBalance, ServerAuth, SessionAttrs, SslMode, TlsProtocols,

@@ -36,7 +36,6 @@ pub mod clock;
 mod peer;
 pub mod pins;
 mod random;
-mod http;
 mod alike;
 mod digests;
 mod journal;

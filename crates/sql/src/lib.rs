@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod fingerprint;
 mod lexer;
 pub mod name;
 pub mod repeat;

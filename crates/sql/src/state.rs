@@ -92,6 +92,20 @@ impl<'a> Effects<'a> {
         }
     }
 
+    /// What was read.
+    pub fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// Whether a prepared statement is named in it.
+    pub fn names_statements(&self) -> bool {
+        let mut names = false;
+        if !self.is_stateless() {
+            self.each(|_, effect| names |= effect.names_statement());
+        }
+        names
+    }
+
     /// All effects, each with the number of its statement. It allocates.
     pub fn list(&self) -> Vec<(usize, Effect<'a>)> {
         let mut list = Vec::new();

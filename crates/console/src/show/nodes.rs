@@ -17,9 +17,6 @@ pub(super) const COLUMNS: &[Column] = &[
     text_column("since"),
     int4_column("connections"),
     text_column("last_error"),
-    text_column("member"),
-    text_column("tags"),
-    text_column("topology"),
 ];
 
 pub(super) fn rows(nodes: &[NodeRow]) -> Vec<Vec<Cell>> {
@@ -39,8 +36,5 @@ fn row(node: &NodeRow) -> Vec<Cell> {
         text(&node.since),
         int4(node.connections),
         text(&node.last_error),
-        text(&node.member),
-        text(&node.tags),
-        text(&node.topology),
     ]
 }

@@ -299,7 +299,8 @@ const PORTRAIT: &str = "select current_user, session_user, concat_ws(';', curren
     (select string_agg(mode, ',') from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()),
     (select string_agg(relname, ',') from pg_class where relnamespace = pg_my_temp_schema()),
     (select string_agg(name, ',') from pg_cursors where is_holdable),
-    (select string_agg(name, ',') from pg_prepared_statements where from_sql),
+    (select string_agg(name, ',') from pg_prepared_statements
+        where from_sql and name not like 'howdah%'),
     (select string_agg(c, ',') from pg_listening_channels() c)";
 
 /// All that pg_settings has, in short.

@@ -1,9 +1,12 @@
 //! What one statement does to its session, owned, until the server has answered.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use model::Statement;
 use sql::state::{Discard, Reason};
 
+use crate::by_sql::Shift;
 use crate::channels::Channel;
 
 /// Kinds of state that a server can be asked for.
@@ -41,7 +44,7 @@ impl Kinds {
 }
 
 /// One thing that a statement does, if it succeeds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Deed {
     /// A setting for the session. `written`: the value is SQL.
     Set {
@@ -66,9 +69,13 @@ pub(crate) enum Deed {
     Listen(Channel),
     Unlisten(Channel),
     UnlistenAll,
-    /// A statement is prepared by SQL under this name.
+    /// A statement is prepared by SQL under this name, on this server alone.
     Prepare(Box<[u8]>),
+    /// A statement is prepared by SQL, and goes with the client.
+    Name(Box<[u8]>, Arc<Statement>),
     Deallocate(Box<[u8]>),
+    /// The server has this statement no more.
+    Drop(u64),
     DeallocateAll,
     Savepoint(Box<[u8]>),
     RollbackTo(Box<[u8]>),
@@ -78,7 +85,7 @@ pub(crate) enum Deed {
 }
 
 /// What the statements of one message do.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(crate) struct Pending {
     deeds: VecDeque<(usize, Deed)>,
     /// How many of its statements are complete.
@@ -87,6 +94,8 @@ pub(crate) struct Pending {
     pub(crate) awaits: bool,
     /// That was sent within the batch.
     pub(crate) is_followed: bool,
+    /// By how much pieces of its text have moved.
+    pub(crate) shifts: Vec<Shift>,
     /// The first word of the statement that makes state, for people.
     pub(crate) verb: Box<str>,
 }
@@ -126,8 +135,30 @@ impl Pending {
         self.deeds.iter().any(|(_, deed)| sets(deed))
     }
 
+    /// Whether it gives or takes names of prepared statements.
+    pub(crate) fn gives_names(&self) -> bool {
+        self.deeds.iter().any(|(_, deed)| {
+            matches!(
+                deed,
+                Deed::Name(..)
+                    | Deed::Prepare(_)
+                    | Deed::Deallocate(_)
+                    | Deed::DeallocateAll
+                    | Deed::Discard(Discard::All)
+            )
+        })
+    }
+
+    /// The name that it gives to the statement of this number.
+    pub(crate) fn name_of(&self, id: u64) -> Option<&[u8]> {
+        self.deeds.iter().find_map(|(_, deed)| match deed {
+            Deed::Name(name, statement) if statement.id == id => Some(&**name),
+            _ => None,
+        })
+    }
+
     /// Whether it resets a setting of these names.
-    pub(crate) fn resets(&self, names: &[std::sync::Arc<[u8]>]) -> bool {
+    pub(crate) fn resets(&self, names: &[Arc<[u8]>]) -> bool {
         self.deeds.iter().any(|(_, deed)| match deed {
             Deed::Reset(name) => names.iter().any(|own| own.eq_ignore_ascii_case(name)),
             Deed::ResetAll | Deed::Discard(Discard::All) => !names.is_empty(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use client::{Client, Dialect};
-use model::StateMode;
+use model::{StateMode, Statement};
 use sql::name::Name;
 use sql::state::{
     Argument, Effect, Effects, FunctionKind, Opaque, Options, Reason, Set, SetConfig, Transaction, Value,
@@ -12,6 +12,7 @@ use sql::state::{
 use crate::channels::{self, Channel, Hears};
 
 use super::deed::{Deed, Kinds, Pending};
+use crate::by_sql::Renamed;
 use crate::policy::Policy;
 
 /// A portal of a statement that does something.
@@ -21,6 +22,8 @@ pub(crate) struct Portal {
     pub(crate) text: Arc<[u8]>,
     /// What its Bind said of parameters.
     pub(crate) values: Box<[u8]>,
+    /// What it prepares by SQL, to go with the client.
+    pub(crate) made: Renamed,
 }
 
 /// Reads a text with what its client and its policy make of it.
@@ -34,6 +37,7 @@ pub(crate) fn scan<'a>(text: &'a [u8], dialect: Dialect, policy: &'a Policy) -> 
 }
 
 /// What a message comes to: its deeds with what they depend on.
+#[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) mode: StateMode,
     /// The ends of transactions and savepoints are of interest.
@@ -44,6 +48,11 @@ pub(crate) struct Reading<'a> {
     pub(crate) values: &'a [u8],
     /// Texts of statements that were prepared by PREPARE and do something.
     pub(crate) texts: &'a [(Box<[u8]>, Arc<[u8]>)],
+    /// What it prepares by SQL, to go with the client, and what it drops of that.
+    pub(crate) makes: &'a [(usize, Arc<Statement>)],
+    pub(crate) drops: &'a [(usize, u64)],
+    /// From this statement on it is not run.
+    pub(crate) ends_at: usize,
     /// Where somebody else listens for the client.
     pub(crate) hears: Hears<'a>,
     /// Names mean the same to the client and to every server.
@@ -59,7 +68,7 @@ const DEPTH_MAX: usize = 2;
 impl Reading<'_> {
     pub(crate) fn pending(&self, effects: &Effects<'_>) -> Pending {
         let mut pending = Pending::default();
-        for (number, statement) in effects.statements().enumerate() {
+        for (number, statement) in effects.statements().enumerate().take(self.ends_at) {
             let before = pending.makes();
             statement.each(&mut |effect| self.deeds(&effect, number, 0, &mut pending));
             if pending.makes() > before && pending.verb.is_empty() {
@@ -83,11 +92,18 @@ impl Reading<'_> {
                 }
             }
             Effect::Discard(what) => push(Deed::Discard(what)),
-            Effect::Prepare { name, .. } => {
-                push(Deed::Prepare(name.to_vec().into()));
-                push(Deed::Doubt(Kinds::PREPARED));
-            }
+            Effect::Prepare { name, .. } => match self.makes.iter().find(|(of, _)| *of == number) {
+                Some((_, statement)) => push(Deed::Name(name.to_vec().into(), Arc::clone(statement))),
+                None => {
+                    push(Deed::Prepare(name.to_vec().into()));
+                    push(Deed::Doubt(Kinds::PREPARED));
+                }
+            },
+            Effect::Explain(_) => {}
             Effect::Deallocate(name) => {
+                for (_, id) in self.drops.iter().filter(|(of, _)| *of == number) {
+                    push(Deed::Drop(*id));
+                }
                 push(Deed::Deallocate(name.to_vec().into()));
                 push(Deed::MayEnd(Kinds::PREPARED));
             }
@@ -95,17 +111,7 @@ impl Reading<'_> {
                 push(Deed::DeallocateAll);
                 push(Deed::MayEnd(Kinds::PREPARED));
             }
-            Effect::Execute(name) => {
-                let name = name.to_vec();
-                let text = self.texts.iter().find(|(other, _)| **other == *name);
-                let text = text.map(|(_, text)| &**text);
-                // What was prepared by the protocol is run by SQL as well.
-                let text = text.or_else(|| self.client.statement(&name).map(|statement| statement.text()));
-                if let Some(text) = text.filter(|_| depth < DEPTH_MAX) {
-                    let effects = scan(text, self.dialect, self.policy);
-                    effects.each(|_, effect| self.deeds(&effect, number, depth + 1, pending));
-                }
-            }
+            Effect::Execute(name) => self.execute(&name.to_vec(), number, depth, pending),
             Effect::Declare { hold: true, .. } => push(Deed::Doubt(Kinds::CURSORS)),
             Effect::Declare { .. } => {}
             Effect::Close(_) | Effect::CloseAll => push(Deed::MayEnd(Kinds::CURSORS)),
@@ -131,6 +137,25 @@ impl Reading<'_> {
             Effect::Opaque(Opaque::Do | Opaque::Call | Opaque::RunsText) | Effect::Unread => {
                 push(Deed::Doubt(Kinds::ALL));
             }
+        }
+    }
+
+    /// What a statement does that is run by its name.
+    fn execute(&self, name: &[u8], number: usize, depth: usize, pending: &mut Pending) {
+        let text = self.texts.iter().find(|(other, _)| **other == *name);
+        let text = text.map(|(_, text)| &**text);
+        // What was prepared by the protocol is run by SQL as well.
+        let made = pending.find(|deed| match deed {
+            Deed::Name(other, statement) if **other == *name => Some(Arc::clone(statement)),
+            _ => None,
+        });
+        let known = made.as_ref().map(|(_, statement)| statement).or(self.client.statement(name));
+        let text = text.or_else(|| known.map(|statement| statement.text()));
+        if let Some(text) = text.filter(|_| depth < DEPTH_MAX) {
+            // Its parameters are those of the EXECUTE.
+            let within = Reading { values: &[], ..*self };
+            let effects = scan(text, self.dialect, self.policy);
+            effects.each(|_, effect| within.deeds(&effect, number, depth + 1, pending));
         }
     }
 

@@ -52,6 +52,8 @@ pub struct Postgres {
     /// Savepoints, with what a rollback to them goes back to.
     savepoints: Vec<(String, Kept)>,
     told: String,
+    /// The name that was looked for last and is not there.
+    unknown: String,
     pub is_dead: bool,
 }
 
@@ -76,6 +78,7 @@ impl Postgres {
             defaults,
             saved: None,
             savepoints: Vec::new(),
+            unknown: String::new(),
             is_dead: false,
         }
     }
@@ -205,7 +208,10 @@ impl Postgres {
                 } else if self.statements.contains_key(parse.name) {
                     return Err("42P05");
                 }
-                self.may_run(&text)?;
+                // An empty text is no statement that could not be run.
+                if !text.is_empty() {
+                    self.may_run(&text)?;
+                }
                 if text == "bad" {
                     return Err("42601");
                 }
@@ -214,6 +220,7 @@ impl Postgres {
             }
             b'B' => {
                 let head = BindHead::peek(body).ok_or("08P01")?;
+                self.unknown.clear();
                 let text = self.statements.get(head.statement).ok_or("26000")?.clone();
                 self.may_run(&text)?;
                 if !head.portal.is_empty() && self.portals.contains_key(head.portal) {
@@ -229,7 +236,7 @@ impl Postgres {
                     Target::Portal => &self.portals.get(name).ok_or("34000")?.text,
                 };
                 self.may_run(text)?;
-                let shape = if has_rows(text) { "T" } else { "n" };
+                let shape = if self.has_rows(text) { "T" } else { "n" };
                 self.put(if target == Target::Statement { "t" } else { "" });
                 self.put(shape);
             }
@@ -246,7 +253,7 @@ impl Postgres {
                 let most = u32::from_be_bytes(*body.last_chunk().ok_or("08P01")?) as usize;
                 let mut portal = self.portals.get(&name).ok_or("34000")?.clone();
                 self.may_run(&portal.text)?;
-                if portal.is_done && !has_rows(&portal.text) {
+                if portal.is_done && !self.has_rows(&portal.text) {
                     return Err("55000");
                 }
                 let most = if most == 0 { usize::MAX } else { most };
@@ -261,6 +268,15 @@ impl Postgres {
             _ => return Err("08P01"),
         }
         Ok(())
+    }
+
+    fn has_rows(&self, text: &str) -> bool {
+        let named = |name: &str| self.statements.get(name.as_bytes());
+        match (text.strip_prefix("execute "), text.strip_prefix("explain execute ")) {
+            (Some(name), _) => named(name).is_some_and(|text| has_rows(text)),
+            (_, Some(name)) => named(name).is_some(),
+            _ => has_rows(text),
+        }
     }
 
     fn may_run(&self, text: &str) -> Result<(), Fault> {
@@ -285,7 +301,7 @@ impl Postgres {
         self.saved.get_or_insert_with(|| self.session.kept.clone());
         let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
         let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
-        if has_rows(text) && !is_extended {
+        if self.has_rows(text) && !is_extended {
             self.put("T");
         }
         if let Some(answer) = self.session.statement(text, &self.defaults) {
@@ -358,6 +374,7 @@ impl Postgres {
                 self.put("C(DEALLOCATE ALL)");
             }
             ("deallocate", name) => {
+                self.unknown = name.to_owned();
                 self.statements.remove(name.as_bytes()).ok_or("26000")?;
                 self.put("C(DEALLOCATE)");
             }
@@ -367,6 +384,27 @@ impl Postgres {
                 self.portals.clear();
                 self.session.discard(&self.defaults);
                 self.put("C(DISCARD ALL)");
+            }
+            ("prepare" | "PREPARE", name) => {
+                let body = second.strip_prefix("as ").ok_or("42601")?;
+                if self.statements.contains_key(name.as_bytes()) {
+                    return Err("42P05");
+                }
+                if body == "wrong" {
+                    return Err("42P01");
+                }
+                self.statements.insert(name.as_bytes().to_vec(), body.to_owned());
+                self.put("C(PREPARE)");
+            }
+            ("execute" | "EXECUTE", name) => {
+                self.unknown = name.to_owned();
+                let text = self.statements.get(name.as_bytes()).ok_or("26000")?.clone();
+                return self.execute(&text, most, sent, true);
+            }
+            ("explain", "execute") => {
+                self.unknown = second.to_owned();
+                self.statements.get(second.as_bytes()).ok_or("26000")?;
+                self.put("D(plan) C(EXPLAIN)");
             }
             // Of something else: what was prepared gives what it gave.
             ("alter", _) => self.put("C(ALTER TABLE)"),
@@ -386,7 +424,11 @@ impl Postgres {
     }
 
     fn fail(&mut self, code: Fault) {
-        encode::report(&mut self.output, Severity::Error, code, "", None);
+        let words = match code {
+            "26000" => format!("prepared statement \"{}\" does not exist", self.unknown),
+            _ => String::new(),
+        };
+        encode::report(&mut self.output, Severity::Error, code, &words, None);
         match self.status {
             Status::Idle => self.end_transaction(false),
             _ => self.status = Status::Failed,

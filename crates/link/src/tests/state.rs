@@ -8,9 +8,9 @@ use crate::Policy;
 use super::harness::parameters;
 use super::script::{Stage, check_on};
 
-const QUERY: &str = "T D(1) C(SELECT 1) Z(I)";
+pub const QUERY: &str = "T D(1) C(SELECT 1) Z(I)";
 
-fn stage(state: StateMode) -> Stage {
+pub fn stage(state: StateMode) -> Stage {
     let reported = parameters(&[("TimeZone", "UTC", true)]);
     let policy = Policy { state, ..Policy::default() };
     Stage { policy, client: reported.clone(), server: reported }
@@ -367,7 +367,6 @@ fn each_kind_is_asked_for_alone() {
         ("select 1 into temp t", "t", Reason::TempObject),
         ("declare c cursor with hold for select 1", "c", Reason::HoldCursor),
         ("listen a", "n", Reason::Listen),
-        ("prepare p as select 1", "p", Reason::Prepared),
         ("select pg_try_advisory_lock(1)", "l", Reason::AdvisoryLock),
     ] {
         let verb = text.split(' ').next().unwrap_or_default().to_uppercase();
@@ -868,131 +867,5 @@ fn in_session_mode_a_reset_goes_back_to_the_login_too() {
          > Q(set a = 1;discard all)
          S C(SET) C(DISCARD ALL) Z(I)
          < C(SET) C(DISCARD ALL) Z(I)",
-    );
-}
-
-#[test]
-fn what_the_protocol_has_prepared_is_run_by_sql() {
-    check(&format!(
-        "C P(s,select 1) S
-         > P(#1,select 1) S
-         S 1 Z(I)
-         < 1 Z(I)
-         free
-         C Q(execute s;explain analyze execute \"s\")
-         > Q(execute howdah_1;explain analyze execute howdah_1)
-         S {QUERY}
-         < {QUERY}
-         free
-         server 2
-         C Q(execute s)
-         > P(#1,select 1) S Q(execute howdah_1)
-         S 1 Z(I)
-         <
-         S {QUERY}
-         < {QUERY}
-         free
-         C Q(execute t)
-         > Q(execute t)
-         S E(26000 no) Z(I)
-         < E(26000 no) Z(I)
-         free
-         C Q(prepare s as select 2)
-         > Q(EXECUTE howdah_0)
-         S E(26000 no) Z(I)
-         < E(42P05 prepared statement \"s\" already exists) Z(I)
-         free"
-    ));
-}
-
-#[test]
-fn what_sql_has_prepared_takes_its_name_from_the_protocol() {
-    check(
-        "C Q(prepare s as select 1)
-         > Q(prepare s as select 1)
-         S C(PREPARE) Z(I)
-         < C(PREPARE) Z(I)
-         > Q(census p)
-         S D(p,,) C(SELECT 1) Z(I)
-         <
-         held
-         C P(s,select 2) S
-         > B(#0) S
-         S E(26000 no) Z(I)
-         < E(42P05 prepared statement \"s\" already exists) Z(I)
-         held
-         C C(s) S
-         > C(s) S
-         S 3 Z(I)
-         < 3 Z(I)
-         > Q(census p)
-         S C(SELECT 0) Z(I)
-         <
-         free",
-    );
-}
-
-#[test]
-fn what_the_protocol_has_prepared_is_known_for_what_it_does_when_sql_runs_it() {
-    check(&format!(
-        "C P(s,set a = 1) S
-         > P(#1,set a = 1) S
-         S 1 Z(I)
-         < 1 Z(I)
-         free
-         C Q(execute s)
-         > Q(execute howdah_1)
-         S C(SET) Z(I)
-         < C(SET) Z(I)
-         free
-         client b
-         C Q(select 1)
-         > Q(RESET \"a\";)
-         S C(RESET) Z(I)
-         <
-         > Q(select 1)
-         S {QUERY}
-         < {QUERY}
-         free"
-    ));
-}
-
-#[test]
-fn names_are_one_namespace_within_a_batch_too() {
-    check(
-        "C P(s,select 1) S
-         > P(#1,select 1) S
-         S 1 Z(I)
-         < 1 Z(I)
-         free
-         server 2
-         C P(,execute s) B E S
-         > P(#1,select 1) P(,execute howdah_1) B E S
-         S 1 1 2 D(1) C(SELECT 1) Z(I)
-         < 1 2 D(1) C(SELECT 1) Z(I)
-         free
-         C P(,deallocate s) B E S B(s) E S
-         > P(,deallocate s) B P(s,) E S
-         S 1 2 1 C(DEALLOCATE) Z(I)
-         < 1 2 C(DEALLOCATE) Z(I)
-         > B(s) E S
-         S E(26000 no such statement) Z(I)
-         < E(26000 no such statement) Z(I)
-         free",
-    );
-    // What is skipped did not happen.
-    check(
-        "C P(s,select 1) S
-         > P(#1,select 1) S
-         S 1 Z(I)
-         < 1 Z(I)
-         free
-         C P(,select 1/0) B E P(,deallocate s) B E S
-         > P(,select 1/0) B E P(,deallocate s) B P(s,) E S
-         S 1 2 E(22012 x) Z(I)
-         < 1 2 E(22012 x) Z(I)
-         free
-         C B(s) E S
-         > B(#1) E S",
     );
 }

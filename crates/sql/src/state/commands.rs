@@ -161,7 +161,7 @@ fn declare<'a>(cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) -> O
     Some(())
 }
 
-/// The statement within runs if ANALYZE is said; then it does what it does alone.
+/// The statement within runs if ANALYZE is said; then it does what it does alone. A statement that it names must be there.
 fn explain<'a>(cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) {
     let mut runs = false;
     if cursor.is_symbol(b'(') {
@@ -177,13 +177,15 @@ fn explain<'a>(cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) {
         runs |= !cursor.is("verbose");
         cursor.advance();
     }
-    if !runs {
-        return;
-    }
+    let mut within = |effect: Effect<'a>| match effect {
+        Effect::Execute(name) if !runs => visit(Effect::Explain(name)),
+        effect if runs => visit(effect),
+        _ => {}
+    };
     if cursor.eat("create") {
-        create(cursor, visit);
+        create(cursor, &mut within);
     } else if cursor.eat("execute") {
-        visit(cursor.name().map_or(Effect::Unread, Effect::Execute));
+        within(cursor.name().map_or(Effect::Unread, Effect::Execute));
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Effect<'a> {
     },
     /// EXECUTE.
     Execute(Name<'a>),
+    /// EXPLAIN of an EXECUTE, which is not run.
+    Explain(Name<'a>),
     /// DEALLOCATE of one name.
     Deallocate(Name<'a>),
     /// DEALLOCATE ALL.
@@ -288,13 +290,21 @@ impl Reason {
 }
 
 impl Effect<'_> {
+    /// Whether it is about a prepared statement of a name.
+    pub fn names_statement(&self) -> bool {
+        matches!(
+            self,
+            Effect::Prepare { .. } | Effect::Execute(_) | Effect::Explain(_) | Effect::Deallocate(_)
+        )
+    }
+
     /// How the pooler is to treat it.
     pub fn class(&self) -> Class {
         match self {
             Effect::Set(set) => set.class(),
             Effect::SetConfig(set) => set.class(),
-            Effect::Prepare { .. } => Class::Pins(Reason::Prepared),
-            Effect::Execute(_) => Class::None,
+            Effect::Prepare { .. } => Class::Carried,
+            Effect::Execute(_) | Effect::Explain(_) => Class::None,
             Effect::Declare { hold: true, .. } => Class::Pins(Reason::HoldCursor),
             Effect::Listen(_) => Class::Pins(Reason::Listen),
             Effect::Load => Class::Pins(Reason::Library),

@@ -28,6 +28,7 @@ fn told(effect: &Effect<'_>) -> String {
             format!("prepare {}={}", name(of), String::from_utf8_lossy(body))
         }
         Effect::Execute(of) => format!("execute {}", name(of)),
+        Effect::Explain(of) => format!("explain {}", name(of)),
         Effect::Deallocate(of) => format!("deallocate {}", name(of)),
         Effect::Declare { name: of, hold } => {
             format!("declare {}{}", name(of), if *hold { " hold" } else { "" })
