@@ -261,6 +261,23 @@ fn state_made_in_a_transaction_counts_beyond_the_limit() {
 }
 
 #[test]
+fn client_whose_kept_server_is_lost_is_told_what_went_with_it() {
+    let name = "pins_lost";
+    let howdah = pooler(name).start();
+    for before in ["select 1", "begin"] {
+        let mut raw = howdah.session(name, name);
+        raw.sql("create temp table t (a int)");
+        raw.sql(LOCK);
+        let pid = raw.value("select pg_backend_pid()");
+        raw.sql(before);
+        howdah.session(name, name).sql(&format!("select pg_terminate_backend({pid})"));
+        let words = "the server was lost, and with it session state: temporary object, session advisory lock \
+                     (the server said: terminating connection due to administrator command)";
+        check_fatal(&next_error(&mut raw), "08006", words);
+    }
+}
+
+#[test]
 fn statement_that_fails_keeps_no_place() {
     let name = "pins_failed";
     let howdah = limited(name, "4", "1");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal, Statements};
-use server::Server;
+use server::{Broken, Server};
 use wire::server::TransactionStatus;
 
 use crate::channels::Channels;
@@ -214,6 +214,16 @@ impl Link {
     /// Why the client keeps its server between transactions, if it does.
     pub fn pins(&self) -> Option<&Pins> {
         self.state.as_ref()?.held.pins()
+    }
+
+    /// What the client is told when it loses a server that it kept.
+    pub fn state_lost(&self) -> Option<Refusal> {
+        let reasons: Vec<&str> = self.pins()?.reasons().map(|reason| reason.says().0).collect();
+        let words = match &self.server.as_ref()?.broken {
+            Some(Broken::Fatal(_, words)) => words.to_string(),
+            _ => String::new(),
+        };
+        Some(Refusal::StateLost(reasons.join(", "), words))
     }
 
     /// Whether all that the client has asked is answered.

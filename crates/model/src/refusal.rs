@@ -88,6 +88,8 @@ pub enum Refusal {
     ShuttingDown,
     /// A statement would make session state, and may not: what and why.
     SessionState(String),
+    /// The server was lost, and with it session state that only it had: what, and the server's last words.
+    StateLost(String, String),
     /// Plain text where TLS is required.
     SslRequired,
     /// A prepared statement is larger than may be kept, in bytes.
@@ -152,7 +154,7 @@ impl Refusal {
             | Refusal::UserNameTooLong => "28000",
             Refusal::ClientIdleTimeout => "57P05",
             Refusal::ClientLoginTimeout(_) => "08006",
-            Refusal::ConnectFailed | Refusal::ServerCrashed => "08006",
+            Refusal::ConnectFailed | Refusal::ServerCrashed | Refusal::StateLost(..) => "08006",
             Refusal::DatabaseDisabled(_) | Refusal::FailoverTimeout => "57P03",
             Refusal::DuplicateStatement(_) => "42P05",
             Refusal::EmptyPassword
@@ -242,6 +244,13 @@ impl fmt::Display for Refusal {
             Refusal::ServerShuttingDown => "server shutting down",
             Refusal::ShuttingDown => "pooler is shutting down",
             Refusal::SessionState(words) => words,
+            Refusal::StateLost(what, words) => {
+                write!(f, "the server was lost, and with it session state: {what}")?;
+                return match &**words {
+                    "" => Ok(()),
+                    words => write!(f, " (the server said: {words})"),
+                };
+            }
             Refusal::SslRequired => "SSL required",
             Refusal::StatementTooLarge(limit) => {
                 return write!(

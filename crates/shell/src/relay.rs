@@ -397,6 +397,7 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
     let Phase::Steady(steady) = &mut core.phase else { return false };
     let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
     let refusal = lease::broken_preparation(&steady.link);
+    let refusal = refusal.or_else(|| steady.link.state_lost());
     let loses_nothing = !told && !was_preparing && steady.link.loses_nothing();
     steady.note_mid_message();
     if !was_preparing && !told && !steady.is_mid_message && steady.link.may_outlive() {

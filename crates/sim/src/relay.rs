@@ -281,6 +281,7 @@ impl World {
     fn lose_server(&mut self, session: u32, steady: &mut Steady, told: bool) -> bool {
         let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
         let refusal = crate::lease::broken_preparation(&steady.link);
+        let refusal = refusal.or_else(|| steady.link.state_lost());
         let told = told || self.is_mid_message(steady);
         self.close_server(session, steady);
         if was_preparing && !told && refusal.is_none() {
