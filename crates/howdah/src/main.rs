@@ -52,6 +52,9 @@ enum Command {
         /// Name the session state of each statement in this file
         #[arg(long, value_name = "FILE.sql", conflicts_with = "settings")]
         state: Option<String>,
+        /// The settings that name functions of your own (state_functions), with --state
+        #[arg(long, value_name = "FILE.ini | URL", requires = "state")]
+        config: Option<String>,
     },
     /// Compare this pooler with others and with none, on this machine
     Bench(Box<bench::options::Options>),
@@ -72,7 +75,9 @@ fn main() -> ExitCode {
         }
     };
     match &arguments.command {
-        Some(Command::Check { state: Some(path), .. }) => return state::check(path),
+        Some(Command::Check { state: Some(path), config, .. }) => {
+            return check_state(path, config.as_deref());
+        }
         // One of the two is there, or the command line was refused.
         Some(Command::Check { settings, .. }) => return check(settings.as_deref().unwrap_or_default()),
         Some(Command::Bench(options)) => return bench::run::main(options, Called::ByHowdah),
@@ -123,6 +128,21 @@ fn run(arguments: Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn check_state(path: &str, config: Option<&str>) -> ExitCode {
+    let mut named = Vec::new();
+    if let Some(config) = config {
+        let files = Files { source: source(config), quiet: true, verbose: 0, user: None };
+        match files.settings() {
+            Ok((settings, _)) => named = settings.general.state_functions,
+            Err(problems) => {
+                problems.iter().for_each(|problem| eprintln!("error: {problem}"));
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    state::check(path, &named)
 }
 
 fn check(settings: &str) -> ExitCode {

@@ -5,12 +5,14 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use sql::state::{Class, Discard, Effect, FunctionKind, Opaque, Options, Transaction, scan};
+use sql::state::{Class, Discard, Effect, FunctionKind, Functions, Opaque, Options, Transaction, scan};
 
-pub fn check(path: &str) -> ExitCode {
+/// `named`: functions of one's own that make state.
+pub fn check(path: &str, named: &[String]) -> ExitCode {
+    let functions = Functions::with(named.iter().map(String::as_str));
     match std::fs::read(path) {
         Ok(text) => {
-            print!("{}", report(path, &text));
+            print!("{}", report(path, &text, &functions));
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -21,12 +23,12 @@ pub fn check(path: &str) -> ExitCode {
 }
 
 /// A line for each effect, and for each statement that has none; then the counts.
-fn report(path: &str, text: &[u8]) -> String {
+fn report(path: &str, text: &[u8], functions: &Functions) -> String {
     let mut report = String::new();
     let (mut carried, mut pins, mut unseen, mut none) = (0, 0, 0, 0);
     let mut line = 1;
     let mut counted_to = 0;
-    for statement in scan(text, Options::default()).statements() {
+    for statement in scan(text, Options { functions, ..Options::default() }).statements() {
         line += newlines(&text[counted_to..statement.offset]);
         counted_to = statement.offset;
         let mut has_state = false;
@@ -102,6 +104,7 @@ fn told(effect: &Effect<'_>) -> String {
         Effect::Discard(Discard::Temp) => "DISCARD TEMP".to_owned(),
         Effect::Prepare { name, .. } => of("PREPARE", name),
         Effect::Execute(name) => of("EXECUTE", name),
+        Effect::Explain(name) => of("EXPLAIN EXECUTE", name),
         Effect::Deallocate(name) => of("DEALLOCATE", name),
         Effect::DeallocateAll => "DEALLOCATE ALL".to_owned(),
         Effect::Declare { name, .. } => of("DECLARE", name),
