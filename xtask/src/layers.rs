@@ -25,7 +25,7 @@ const fn layer(
     Layer { name, tier, ours, outside }
 }
 
-const LAYERS: [Layer; 22] = [
+const LAYERS: [Layer; 24] = [
     // 0: words
     layer(0, "model", &[], &[]),
     layer(0, "wire", &["model"], &[]),
@@ -38,7 +38,9 @@ const LAYERS: [Layer; 22] = [
     layer(1, "server", &["model", "wire", "auth"], &["rustc-hash"]),
     layer(1, "pool", &["model"], &["rustc-hash"]),
     layer(1, "cluster", &["model"], &[]),
+    layer(1, "patroni", &[], &["serde", "serde_json"]),
     layer(1, "console", &["model", "stats", "wire"], &[]),
+    layer(1, "reads", &["sql"], &[]),
     // 2: compositions
     layer(2, "link", &["model", "wire", "sql", "client", "server"], &["rustc-hash"]),
     layer(2, "hub", HUB_OURS, &["rustc-hash", "hashbrown"]),
@@ -56,16 +58,19 @@ const LAYERS: [Layer; 22] = [
 ];
 
 const PURE: &[&str] = &[
-    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "console",
-    "link", "hub",
+    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "patroni",
+    "console", "reads", "link", "hub",
 ];
-const HUB_OURS: &[&str] = &["model", "stats", "settings", "auth", "pool", "cluster", "console"];
+const HUB_OURS: &[&str] = &["model", "stats", "settings", "auth", "pool", "cluster", "patroni", "console"];
 const SHELL_OURS: &[&str] = &[
-    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "console",
-    "link", "hub", "baton", "volley",
+    "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "patroni",
+    "console", "reads", "link", "hub", "baton", "volley",
 ];
 const SHELL_OUTSIDE: &[&str] = &[
     "getrandom",
+    "http-body-util",
+    "hyper",
+    "hyper-util",
     "jiff",
     "libc",
     "mio",

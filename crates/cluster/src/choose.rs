@@ -4,7 +4,6 @@ use model::Moment;
 
 use crate::cluster::{Cluster, NodeId};
 use crate::judge::Standing;
-use crate::node::Reach;
 
 /// What a connection is for: libpq's `target_session_attrs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +68,13 @@ impl Cluster {
     /// Whether a node may have a new connection of this kind.
     pub(crate) fn fits(&self, node: NodeId, wanted: Wanted) -> bool {
         let record = &self.nodes[node.index()];
-        if record.reach != Reach::Up || record.is_drained {
+        if !record.takes_work() {
             return false;
         }
         let Some(answer) = record.answer else { return false };
         let (standing, is_writer) = (self.standing(node), self.writer() == Some(node));
-        let is_reader = standing == Standing::Standby && record.proofs_left == 0 && !record.is_lagging;
+        let is_steady = record.takes_reads && record.proofs_left == 0 && !record.is_lagging;
+        let is_reader = standing == Standing::Standby && is_steady;
         match wanted {
             Wanted::Primary => is_writer,
             Wanted::ReadWrite => is_writer && !answer.read_only,

@@ -145,20 +145,14 @@ impl Cluster {
         self.limits = limits;
     }
 
-    /// How many nodes there are.
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
     /// A probe has ended.
     pub fn probed(&mut self, now: Moment, node: NodeId, outcome: Result<Answer, Failure>) -> Effects {
         let pace = self.pace();
         let Some(record) = self.nodes.get_mut(node.index()) else { return Effects::default() };
+        if record.is_gone {
+            record.is_probing = false;
+            return Effects::default();
+        }
         let before = record.reach;
         record.is_probing = false;
         record.is_heard = true;
@@ -189,7 +183,9 @@ impl Cluster {
     /// Traffic has shown something.
     pub fn heard(&mut self, now: Moment, node: NodeId, sign: Sign) -> Effects {
         let mut effects = Effects::default();
-        let Some(record) = self.nodes.get_mut(node.index()) else { return effects };
+        let Some(record) = self.nodes.get_mut(node.index()).filter(|record| !record.is_gone) else {
+            return effects;
+        };
         record.wants_fresh |= sign != Sign::RoleDiffers;
         record.is_doubted = record.is_probing;
         record.due = record.due.min(now.max(record.asked_at + SIGNS_EVERY));
@@ -206,24 +202,14 @@ impl Cluster {
 
     /// When [`Cluster::tick`] has something to do.
     pub fn next_tick(&self) -> Moment {
-        let due = self.nodes.iter().filter(|node| !node.is_probing).map(|node| node.due);
+        let idle = self.nodes.iter().filter(|node| !node.is_probing && !node.is_gone);
+        let due = idle.map(|node| node.due);
         due.min().unwrap_or(Moment::NEVER)
-    }
-
-    /// The operator takes a node out, or puts it back.
-    pub fn set_drained(&mut self, node: NodeId, is_drained: bool) -> Effects {
-        let mut effects = Effects::default();
-        if let Some(record) = self.nodes.get_mut(node.index()) {
-            effects.changed = record.is_drained != is_drained;
-            record.is_drained = is_drained;
-        }
-        self.judge(&mut effects);
-        effects
     }
 
     fn ask_due(&mut self, now: Moment, effects: &mut Effects) {
         for (index, node) in (0..).zip(&mut self.nodes) {
-            if !node.is_probing && node.due <= now {
+            if !node.is_probing && !node.is_gone && node.due <= now {
                 let fresh = node.ask(now) || node.reach != Reach::Up;
                 effects.probes.push(Probe { node: NodeId(index), fresh });
             }

@@ -23,15 +23,18 @@ impl Cluster {
         let standing = self.standing(node);
         match standing {
             // A server that is no longer the primary and does not know it acknowledges what will be lost.
-            Standing::Stale | Standing::Rival | Standing::Foreign => return Fate::AtOnce,
-            Standing::Unproved | Standing::Primary | Standing::Standby => {}
+            Standing::Stale | Standing::Foreign => return Fate::AtOnce,
+            // Taken from the list as the primary: that alone makes nothing wrong of what it is doing.
+            Standing::Rival if !record.is_gone => return Fate::AtOnce,
+            Standing::Unproved | Standing::Primary | Standing::Standby | Standing::Rival => {}
         }
         match record.reach {
+            Reach::Unknown if record.is_gone => Fate::WhenFree,
             Reach::Unknown => Fate::Keep,
             Reach::Down(true) => Fate::AtOnce,
             // Its sessions end by themselves, or go on to their end.
             Reach::Down(false) | Reach::Leaving => Fate::WhenFree,
-            Reach::Up if record.is_drained => Fate::WhenFree,
+            Reach::Up if record.is_drained || record.is_gone => Fate::WhenFree,
             Reach::Up => self.fate_by_role(node, wanted, standing),
         }
     }
@@ -39,8 +42,10 @@ impl Cluster {
     fn fate_by_role(&self, node: NodeId, wanted: Wanted, standing: Standing) -> Fate {
         let is_standby = standing == Standing::Standby;
         let has_other = || self.can_choose(wanted);
+        let record = &self.nodes[node.index()];
+        let is_reader = !record.is_lagging && (record.takes_reads || !is_standby);
         let fits = match wanted {
-            Wanted::Any => !self.nodes[node.index()].is_lagging || !has_other(),
+            Wanted::Any => is_reader || !has_other(),
             Wanted::ReadWrite | Wanted::Primary => !is_standby,
             Wanted::Standby | Wanted::PreferStandby | Wanted::ReadOnly => {
                 // A laggard is better than nobody only for whom it is already serving.

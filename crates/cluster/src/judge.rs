@@ -44,7 +44,7 @@ impl Cluster {
     pub(crate) fn writer(&self) -> Option<NodeId> {
         self.primary.filter(|node| {
             let record = &self.nodes[node.index()];
-            record.reach == Reach::Up && !record.is_drained && self.standing(*node) == Standing::Primary
+            record.takes_work() && self.standing(*node) == Standing::Primary
         })
     }
 
@@ -62,7 +62,7 @@ impl Cluster {
             }
             effects.changed = true;
             let node = NodeId(index);
-            if self.nodes[node.index()].reach != Reach::Up {
+            if self.nodes[node.index()].reach != Reach::Up || self.nodes[node.index()].is_gone {
                 // What it is comes to light while it is away, and is said when it is back.
                 continue;
             }
@@ -89,13 +89,13 @@ impl Cluster {
     /// The nodes agree upon an identifier once, when each has been asked: else the first stranger to answer would
     /// be the cluster.
     fn agree(&mut self, effects: &mut Effects) {
-        if self.system.is_some() || !self.nodes.iter().all(|node| node.is_heard) {
+        if self.system.is_some() || !self.members().all(|node| node.is_heard) {
             return;
         }
-        let systems: Vec<u64> = self.nodes.iter().filter_map(|node| Some(node.answer?.system)).collect();
+        let systems: Vec<u64> = self.members().filter_map(|node| Some(node.answer?.system)).collect();
         let Some(&first) = systems.first() else { return };
         let count = |system: u64| systems.iter().filter(|other| **other == system).count();
-        let majority = systems.iter().copied().find(|system| 2 * count(*system) > self.nodes.len());
+        let majority = systems.iter().copied().find(|system| 2 * count(*system) > self.len());
         self.system = if count(first) == systems.len() { Some(first) } else { majority };
         if self.system.is_none() && !self.is_split {
             effects.facts.push(Fact { node: None, what: What::Split });
@@ -117,7 +117,8 @@ impl Cluster {
             Some(answer.system) == self.system && !answer.in_recovery && answer.timeline == self.timeline
         };
         let claims = |node: NodeId| self.answer(node).filter(is_claimant);
-        if self.primary.is_some_and(|primary| claims(primary).is_some()) {
+        let is_member = |node: NodeId| !self.nodes[node.index()].is_gone;
+        if self.primary.is_some_and(|primary| is_member(primary) && claims(primary).is_some()) {
             return;
         }
         let claimants: Vec<(NodeId, Answer)> =
@@ -131,7 +132,8 @@ impl Cluster {
     /// A standby that falls behind goes, and comes back when it is within half of the limit.
     fn judge_lag(&mut self, effects: &mut Effects) {
         let limits = self.limits;
-        for node in self.ids() {
+        let all: Vec<NodeId> = self.ids().collect();
+        for node in all {
             let is_late = self.lag(node).is_some_and(|(bytes, time)| {
                 let scale = if self.nodes[node.index()].is_lagging { 2 } else { 1 };
                 limits.lag_bytes.is_some_and(|most| bytes.saturating_mul(scale) > most)
@@ -155,12 +157,7 @@ impl Cluster {
         self.nodes.get(node.index())?.answer
     }
 
-    /// All nodes.
-    pub fn ids(&self) -> impl Iterator<Item = NodeId> + use<> {
-        (0..self.nodes.len() as u16).map(NodeId)
-    }
-
     fn standings(&self) -> Vec<Standing> {
-        self.ids().map(|node| self.standing(node)).collect()
+        (0..self.nodes.len() as u16).map(|index| self.standing(NodeId(index))).collect()
     }
 }

@@ -10,6 +10,7 @@
 //!     probed(node, answer)  ->  Effects: what became known; `changed`: ask fate() and can_choose() again
 //! heard(node, sign)         ->  Effects: a probe at once
 //! choose(wanted, balance)   ->  the node for one new connection; released(node) when that is gone
+//! add(), remove(node)       ->  the list of hosts is another one; nodes in both stay what they are
 //! ```
 //!
 //! The rule of writes: a cluster has one system identifier, agreed upon by its nodes once and never changed, and
@@ -25,6 +26,7 @@ mod cluster;
 mod fate;
 mod judge;
 mod limits;
+mod members;
 mod node;
 mod view;
 

@@ -33,6 +33,10 @@ pub(crate) struct Node {
     pub(crate) is_heard: bool,
     /// Taken out by the operator.
     pub(crate) is_drained: bool,
+    /// No longer one of the cluster's; its number is used again once nothing is on it.
+    pub(crate) is_gone: bool,
+    /// As a standby it has readers.
+    pub(crate) takes_reads: bool,
     /// A standby that is too far behind.
     pub(crate) is_lagging: bool,
     /// Good answers that it still owes before it has readers.
@@ -66,6 +70,8 @@ impl Node {
             failure: None,
             is_heard: false,
             is_drained: false,
+            is_gone: false,
+            takes_reads: true,
             is_lagging: false,
             proofs_left: 0,
             ramp_from: None,
@@ -126,6 +132,11 @@ impl Node {
             Failure::Silent => self.due = now,
             _ => self.due = now + RETRY,
         }
+    }
+
+    /// Whether it may have new connections at all.
+    pub(crate) fn takes_work(&self) -> bool {
+        self.reach == Reach::Up && !self.is_drained && !self.is_gone
     }
 
     /// What of a whole share it takes, while that grows after it came back.

@@ -2,6 +2,7 @@
 
 mod epoch;
 mod health;
+mod members;
 mod random;
 mod readers;
 

@@ -51,6 +51,10 @@ pub enum Command {
     Reconnect(Scope),
     /// `WAIT_CLOSE [db]`: answers when no server is left that `RECONNECT` or `RELOAD` marked.
     WaitClose(Scope),
+    /// `DRAIN NODE host[:port]`: no new servers on a node; those there are closed as they come free.
+    DrainNode(String),
+    /// `UNDRAIN NODE host[:port]`: undoes `DRAIN NODE`.
+    UndrainNode(String),
     /// `SHUTDOWN [how]`.
     Shutdown(Shutdown),
 }
@@ -261,6 +265,8 @@ impl Command {
             | Command::Enable(_)
             | Command::Reconnect(_)
             | Command::WaitClose(_)
+            | Command::DrainNode(_)
+            | Command::UndrainNode(_)
             | Command::Shutdown(_) => Role::Admin,
         }
     }
@@ -288,6 +294,8 @@ impl Command {
             Command::Enable(_) => "ENABLE",
             Command::Reconnect(_) => "RECONNECT",
             Command::WaitClose(_) => "WAIT_CLOSE",
+            Command::DrainNode(_) => "DRAIN NODE",
+            Command::UndrainNode(_) => "UNDRAIN NODE",
             Command::Shutdown(_) => "SHUTDOWN",
         };
         word.to_owned()

@@ -46,6 +46,8 @@ pub enum Failure {
     InvalidFormats,
     /// No database has the name.
     NoSuchDatabase(String),
+    /// `DRAIN NODE` or `UNDRAIN NODE`: no cluster has the host.
+    NoSuchNode(String),
     /// No portal has the name.
     NoSuchPortal(String),
     /// No prepared statement has the name.
@@ -103,6 +105,7 @@ impl Failure {
             | Failure::InvalidCommand(_)
             | Failure::InvalidFormats
             | Failure::NoSuchDatabase(_)
+            | Failure::NoSuchNode(_)
             | Failure::NotPaused
             | Failure::SetFailed(_)
             | Failure::ShuttingDown => sqlstate::PROTOCOL_VIOLATION,
@@ -155,6 +158,7 @@ impl fmt::Display for Failure {
             }
             Failure::InvalidFormats => "invalid result format codes",
             Failure::NoSuchDatabase(name) => return write!(f, "no such database: {name}"),
+            Failure::NoSuchNode(name) => return write!(f, "no such node: {name}, use SHOW NODES;"),
             Failure::NoSuchPortal(name) => return write!(f, "portal \"{name}\" does not exist"),
             Failure::NoSuchStatement(name) if name.is_empty() => "unnamed prepared statement does not exist",
             Failure::NoSuchStatement(name) => {

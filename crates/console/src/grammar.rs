@@ -9,12 +9,17 @@ use crate::failure::Failure;
 const WORD_SIZE_MAX: usize = 15;
 /// Bytes that an argument or a key may have, quotes included.
 const ARGUMENT_SIZE_MAX: usize = 63;
+/// Bytes that a host and its port may have.
+const PLACE_SIZE_MAX: usize = 263;
 /// Bytes that a value may have, quotes included.
 const VALUE_SIZE_MAX: usize = 255;
 
 /// Reads one statement; `None` is an empty one: nothing, comments, or a semicolon alone.
 pub fn parse(text: &str) -> Result<Option<Command>, Failure> {
     let invalid = || Failure::invalid_command(text);
+    if let Some(command) = on_node(text) {
+        return command.map(Some);
+    }
     let mut tokens = Tokens { rest: text };
     let mut statement = Vec::new();
     loop {
@@ -75,6 +80,25 @@ fn command(word: Word, argument: Word, invalid: impl Fn() -> Failure) -> Result<
         },
         _ => Err(invalid()),
     }
+}
+
+/// `DRAIN NODE place` and `UNDRAIN NODE place`: a place has dots, colons and brackets, and needs no quotes for them.
+fn on_node(text: &str) -> Option<Result<Command, Failure>> {
+    let mut tokens = Tokens { rest: text };
+    let mut word = || match tokens.next() {
+        Ok(Some(Token::Word(word))) => Some(word),
+        _ => None,
+    };
+    let verb = word().filter(|word| word.is("drain") || word.is("undrain"))?;
+    word().filter(|word| word.is("node"))?;
+    let rest = tokens.rest.trim();
+    let rest = rest.strip_suffix(';').unwrap_or(rest).trim_end();
+    let place = Word { raw: rest }.text();
+    let is_of_places = |c: char| !c.is_whitespace() && !c.is_control() && !"'\";".contains(c);
+    if place.is_empty() || place.len() > PLACE_SIZE_MAX || !place.chars().all(is_of_places) {
+        return Some(Err(Failure::invalid_command(text)));
+    }
+    Some(Ok(if verb.is("drain") { Command::DrainNode(place) } else { Command::UndrainNode(place) }))
 }
 
 fn show(name: &str) -> Option<Command> {

@@ -71,6 +71,8 @@ impl Reply {
             | Command::Enable(_)
             | Command::Reconnect(_)
             | Command::WaitClose(_)
+            | Command::DrainNode(_)
+            | Command::UndrainNode(_)
             | Command::Shutdown(_) => None,
         }
     }
@@ -89,6 +91,8 @@ const USAGE: &str = "
 \tENABLE <db>
 \tRECONNECT [<db>]
 \tWAIT_CLOSE [<db>]
+\tDRAIN NODE <host>[:<port>]
+\tUNDRAIN NODE <host>[:<port>]
 \tKILL [<db>]
 \tKILL_CLIENT <client_id>
 \tSHUTDOWN

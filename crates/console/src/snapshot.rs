@@ -440,6 +440,12 @@ pub struct NodeRow {
     pub connections: u32,
     /// What the last look at it failed on; empty if it did not.
     pub last_error: String,
+    /// What the engine of its cluster says of it: name, role, state. Empty, as what follows, where there is none.
+    pub member: String,
+    /// Its tags there.
+    pub tags: String,
+    /// What the engine says of the whole cluster, or why it could not be asked.
+    pub topology: String,
 }
 
 /// A name in the DNS cache.

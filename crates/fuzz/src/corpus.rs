@@ -32,6 +32,15 @@ pub(crate) fn first_packets() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Answers of Patroni's.
+pub(crate) fn members() -> Vec<Vec<u8>> {
+    let one = r#"{"members": [{"name": "n1", "role": "leader", "state": "running", "host": "10.0.0.1",
+        "port": 5432, "timeline": 1, "tags": {"nofailover": true, "failover_priority": 0}},
+        {"name": "n2", "host": "db.example", "port": "5433", "lag": "unknown"}],
+        "pause": true, "scheduled_switchover": {"at": "noon", "from": "n1", "to": "n2"}, "scope": "x"}"#;
+    vec![one.as_bytes().to_vec(), br#"{"members": []}"#.to_vec(), b"{}".to_vec()]
+}
+
 /// What a client says after its startup message: passwords and SASL.
 pub(crate) fn proofs() -> Vec<Vec<u8>> {
     let scram = b"n,,n=,r=rOprNGfwEbeRWgbNEkqO";

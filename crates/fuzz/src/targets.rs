@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     target("wire-client", corpus::client_messages, wire::client),
     target("wire-server", corpus::server_messages, wire::server),
     target("wire-startup", corpus::first_packets, wire::startup),
@@ -36,6 +36,7 @@ pub const TARGETS: [Target; 17] = [
     target("userlist", corpus::userlists, text::userlist),
     target("hba", corpus::hbas, text::hba),
     target("ident", corpus::idents, text::ident),
+    target("patroni", corpus::members, text::members),
     target("sql", corpus::statements, text::sql),
     target("sql-state", corpus::states, text::state),
     target("console-grammar", corpus::commands, console::grammar),

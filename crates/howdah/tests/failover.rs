@@ -1,11 +1,13 @@
 //! A cluster of real servers behind the pooler: whoever of them is the primary, the clients go on.
 #![allow(clippy::disallowed_methods)] // clients are threads
 
+mod ledger;
 mod stage;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ledger::{Ledger, Style};
 use stage::bare;
 use testkit::message::query;
 use testkit::{
@@ -78,95 +80,6 @@ fn new_servers_go_to_the_primary_and_follow_it() {
     wait_for_node(&howdah, first.port(), "state", "down");
 }
 
-/// Clients that enter numbered rows, one a transaction, until they are told to stop.
-struct Ledger {
-    over: AtomicBool,
-    done: AtomicUsize,
-}
-
-/// What one client knows of its rows: those that were acknowledged, those of which nobody knows, and how often
-/// its connection was lost.
-#[derive(Default)]
-struct Account {
-    told: Vec<usize>,
-    unknown: Vec<usize>,
-    lost: usize,
-    errors: Vec<String>,
-}
-
-#[derive(Clone, Copy)]
-enum Style {
-    /// One statement in a message.
-    Single,
-    /// BEGIN, INSERT and COMMIT, each answered before the next.
-    Block,
-}
-
-impl Ledger {
-    fn new() -> Ledger {
-        Ledger { over: AtomicBool::new(false), done: AtomicUsize::new(0) }
-    }
-
-    fn client(&self, port: u16, who: usize, style: Style) -> Account {
-        let mut account = Account::default();
-        let mut turn = 0;
-        while !self.over.load(Ordering::SeqCst) {
-            let Ok(mut raw) = Raw::try_login(port, &login()) else { continue };
-            while !self.over.load(Ordering::SeqCst) {
-                turn += 1;
-                match enter(&mut raw, who, turn, style) {
-                    Answer::Told => {
-                        account.told.push(turn);
-                        self.done.fetch_add(1, Ordering::SeqCst);
-                    }
-                    Answer::Unknown(words) => {
-                        account.unknown.push(turn);
-                        account.errors.push(words);
-                    }
-                    Answer::Lost => {
-                        account.unknown.push(turn);
-                        account.lost += 1;
-                        break;
-                    }
-                }
-            }
-        }
-        account
-    }
-
-    fn wait_for_more(&self, count: usize) {
-        let wanted = self.done.load(Ordering::SeqCst) + count;
-        eventually(LIMIT, || self.done.load(Ordering::SeqCst) >= wanted);
-    }
-}
-
-enum Answer {
-    Told,
-    Unknown(String),
-    Lost,
-}
-
-fn enter(raw: &mut Raw, who: usize, turn: usize, style: Style) -> Answer {
-    let insert = format!("insert into entries values ({who}, {turn})");
-    let texts = match style {
-        Style::Single => vec![insert],
-        Style::Block => vec!["begin".to_owned(), insert, "commit".to_owned()],
-    };
-    for text in texts {
-        if raw.try_send(query(&text)).is_err() {
-            return Answer::Lost;
-        }
-        let answer = raw.answers(1);
-        if !answer.ends_with("ZI") && !answer.ends_with("ZT") {
-            return Answer::Lost;
-        }
-        if answer.contains("E(") {
-            return Answer::Unknown(answer);
-        }
-    }
-    Answer::Told
-}
-
 /// Clients enter rows while `harm` is done. Each row that was acknowledged is there once, and nobody's connection
 /// was lost. Answers what errors there were.
 fn check_ledger(
@@ -176,48 +89,9 @@ fn check_ledger(
     last: &Postgres,
     harm: impl FnOnce(&Ledger),
 ) -> Vec<String> {
-    first.sql("create table entries (who int, turn int)");
-    let ledger = Ledger::new();
-    let accounts: Vec<Account> = std::thread::scope(|scope| {
-        let (ledger, port) = (&ledger, howdah.port());
-        let clients: Vec<_> =
-            (0..30).map(|who| scope.spawn(move || ledger.client(port, who, style))).collect();
-        let over = Over(&ledger.over);
-        ledger.wait_for_more(300);
-        harm(ledger);
-        ledger.wait_for_more(300);
-        drop(over);
-        clients.into_iter().map(|client| client.join().expect("no panic")).collect()
-    });
-    let mut session = last.session("postgres");
-    let mut errors = Vec::new();
-    for (who, account) in accounts.into_iter().enumerate() {
-        let rows = session.sql(&format!("select turn from entries where who = {who} order by turn"));
-        let kept: Vec<usize> =
-            rows.iter().map(|row| row[0].as_deref().expect("a turn").parse().expect("a number")).collect();
-        assert!(kept.windows(2).all(|pair| pair[0] < pair[1]), "client {who}: doubled");
-        for turn in &account.told {
-            assert!(
-                kept.binary_search(turn).is_ok(),
-                "client {who}: turn {turn} was acknowledged and is lost"
-            );
-        }
-        for turn in kept.iter().filter(|turn| account.told.binary_search(turn).is_err()) {
-            assert!(account.unknown.contains(turn), "client {who}: turn {turn} was refused and is there");
-        }
-        assert_eq!(account.lost, 0, "client {who} lost its connection");
-        errors.extend(account.errors);
-    }
-    errors
-}
-
-/// Tells the clients to go, also when a test fails while they are at it.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
+    first.sql(ledger::TABLE);
+    let (accounts, _) = Ledger::keep((&[howdah.port()], &login()), (30, style), harm);
+    ledger::check(accounts, &mut last.session("postgres"))
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Clusters: the lists of hosts that are monitored, and the pools whose servers are there.
 //!
 //! Entries that name the same hosts share one cluster, whatever role each of them wants. What a node is, and who may
-//! have it, is `cluster`'s to say; this joins it to pools: a pool for which no node is fit is held.
+//! have it, is `cluster`'s to say; this joins it to pools: a pool for which no node is fit is held. Which lists there
+//! are, and what becomes of them when they change, stands in `membership`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Answer, Balance, Cluster, Effects, Failure, Fate, Limits, NodeId, Sign, Wanted};
+use cluster::{Answer, Balance, Cluster, Effects, Failure, Fate, NodeId, Sign, Wanted};
 use model::{Moment, PoolId};
 use settings::{Database, Effective, Host, LoadBalance, SessionAttrs, Settings};
 
@@ -82,17 +83,18 @@ pub struct NodeInfo {
 
 pub(crate) struct Watched {
     pub(crate) cluster: Cluster,
+    /// Where each node is, by its number; those that are gone too.
     pub(crate) places: Vec<Place>,
     /// The entry whose settings say how it is monitored: the first that names these hosts.
-    entry: String,
+    pub(crate) entry: String,
 }
 
 /// All clusters.
 #[derive(Default)]
 pub(crate) struct Clusters {
-    by_places: BTreeMap<Vec<Place>, ClusterId>,
-    all: BTreeMap<ClusterId, Watched>,
-    last: u32,
+    pub(crate) by_places: BTreeMap<Vec<Place>, ClusterId>,
+    pub(crate) all: BTreeMap<ClusterId, Watched>,
+    pub(crate) last: u32,
 }
 
 /// The name of the pattern for entries made on demand.
@@ -100,8 +102,11 @@ const AUTO: &str = "*";
 /// What the monitor connects to for these, if nothing else is said.
 const AUTO_DBNAME: &str = "postgres";
 
-/// The hosts of an entry.
+/// The hosts of an entry; none, if they are still to be fetched.
 pub(crate) fn places(settings: &Settings, database: &Database) -> Vec<Place> {
+    if database.hosts.is_empty() && database.topology.is_some() {
+        return Vec::new();
+    }
     if database.hosts.is_empty() {
         let host = Host::Unix(settings.general.unix_socket_dir.clone());
         return vec![Place { host, port: database.ports.of(0) }];
@@ -110,7 +115,7 @@ pub(crate) fn places(settings: &Settings, database: &Database) -> Vec<Place> {
     database.hosts.iter().enumerate().map(place).collect()
 }
 
-fn wanted(attrs: SessionAttrs) -> Wanted {
+pub(crate) fn wanted(attrs: SessionAttrs) -> Wanted {
     match attrs {
         SessionAttrs::Any => Wanted::Any,
         SessionAttrs::ReadWrite => Wanted::ReadWrite,
@@ -129,46 +134,13 @@ fn balance(word: LoadBalance) -> Balance {
     }
 }
 
-fn monitored(settings: &Settings) -> impl Iterator<Item = (&str, &Database)> {
+pub(crate) fn monitored(settings: &Settings) -> impl Iterator<Item = (&str, &Database)> {
     let named = settings.databases.iter().map(|(name, database)| (name.as_str(), database));
     let all = named.chain(settings.autodb.iter().map(|database| (AUTO, database)));
     all.filter(|(_, database)| database.target_session_attrs.is_some())
 }
 
 impl<C: Clone, S: Clone> Hub<C, S> {
-    /// Makes and forgets clusters as the settings say.
-    pub(crate) fn renew_clusters(&mut self, now: Moment) {
-        let settings = Arc::clone(&self.settings);
-        let mut entries: BTreeMap<Vec<Place>, Vec<(&str, &Database)>> = BTreeMap::new();
-        for (name, database) in monitored(&settings) {
-            entries.entry(places(&settings, database)).or_default().push((name, database));
-        }
-        let clusters = &mut self.clusters;
-        let old: Vec<(Vec<Place>, ClusterId)> =
-            clusters.by_places.iter().map(|(places, id)| (places.clone(), *id)).collect();
-        for (places, sharing) in &entries {
-            let limits = limits(&settings, sharing);
-            if let Some(watched) = clusters.by_places.get(places).and_then(|id| clusters.all.get_mut(id)) {
-                watched.cluster.set_limits(limits);
-                watched.entry = sharing[0].0.to_owned();
-                continue;
-            }
-            let mut cluster = Cluster::new(now, places.len(), limits);
-            let before = old.iter().find(|(known, _)| known.iter().any(|place| places.contains(place)));
-            if let Some(known) = before.and_then(|(_, id)| clusters.all.get(id)) {
-                cluster.inherit(&known.cluster);
-            }
-            clusters.last += 1;
-            let id = ClusterId(clusters.last);
-            let watched = Watched { cluster, places: places.clone(), entry: sharing[0].0.to_owned() };
-            clusters.all.insert(id, watched);
-            clusters.by_places.insert(places.clone(), id);
-        }
-        clusters.by_places.retain(|places, _| entries.contains_key(places));
-        let kept: Vec<ClusterId> = clusters.by_places.values().copied().collect();
-        clusters.all.retain(|id, _| kept.contains(id));
-    }
-
     /// After the settings have changed, each pool is held or not as its cluster is now.
     pub(crate) fn hold_or_not(&mut self, now: Moment, work: &mut Work<C, S>) {
         let ids: Vec<PoolId> = self.pools.keys().copied().collect();
@@ -261,9 +233,10 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// All nodes.
     pub fn nodes(&self) -> Vec<NodeInfo> {
         let mut nodes = Vec::new();
-        for (id, watched) in &self.clusters.all {
+        for (list, id) in &self.clusters.by_places {
+            let Some(watched) = self.clusters.all.get(id) else { continue };
             let names = monitored(&self.settings)
-                .filter(|(_, database)| places(&self.settings, database) == watched.places)
+                .filter(|(_, database)| places(&self.settings, database) == *list)
                 .map(|(name, _)| name);
             let databases = names.collect::<Vec<_>>().join(",");
             for node in watched.cluster.ids() {
@@ -292,7 +265,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         due.min().unwrap_or(Moment::NEVER)
     }
 
-    fn with_cluster(
+    pub(crate) fn with_cluster(
         &mut self,
         now: Moment,
         id: ClusterId,
@@ -351,18 +324,3 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         Some(ProbeOrder { at, fresh, order, limit: general.monitor_timeout })
     }
 }
-
-/// Entries that share a cluster share its limits: the strictest of each kind.
-fn limits(settings: &Settings, sharing: &[(&str, &Database)]) -> Limits {
-    let bytes = sharing.iter().filter_map(|(_, database)| database.max_replica_lag_bytes);
-    let times = sharing.iter().filter_map(|(_, database)| database.max_replica_lag);
-    Limits {
-        interval: settings.general.monitor_interval.max(INTERVAL_LEAST),
-        lag_bytes: bytes.filter(|most| *most > 0).min().map(u64::from),
-        lag_time: times.filter(|most| !most.is_zero()).min(),
-        ..Limits::default()
-    }
-}
-
-/// However the setting reads, nodes are not asked in a tight loop.
-const INTERVAL_LEAST: Duration = Duration::from_millis(20);

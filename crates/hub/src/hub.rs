@@ -19,6 +19,7 @@ use crate::entry::Entry;
 use crate::policy::{ClientPolicy, pool_limits};
 use crate::residents::Residents;
 use crate::secrets::Secrets;
+use crate::topology::Topologies;
 use crate::work::Work;
 
 /// The contents of all files that the settings name, read and parsed.
@@ -48,6 +49,7 @@ pub struct Hub<C, S> {
     pub(crate) clients: Residents<C>,
     pub(crate) admission: Admission,
     pub(crate) clusters: Clusters,
+    pub(crate) topologies: Topologies,
     pub(crate) state: State,
     pub(crate) pool_id_last: u32,
 }
@@ -90,6 +92,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             clients: Residents::default(),
             admission: Admission::default(),
             clusters: Clusters::default(),
+            topologies: Topologies::default(),
             state: State::default(),
             pool_id_last: 0,
         }
@@ -98,7 +101,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// Makes the pools that exist without any client: those of databases with a forced user and a `min_pool_size`.
     pub fn start(&mut self, now: Moment) -> Work<C, S> {
         let mut work = Work::none();
-        self.renew_clusters(now);
+        self.renew_clusters(now, &mut work);
+        self.mark_members(now, &mut work);
         let settings = Arc::clone(&self.settings);
         for (name, database) in &settings.databases {
             let Some(user) = &database.user else { continue };

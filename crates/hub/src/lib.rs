@@ -42,9 +42,12 @@ mod fanout;
 
 mod limits;
 mod clusters;
+mod membership;
+mod topology;
 mod entry;
 
 mod drain;
+mod health;
 mod reload;
 mod residents;
 mod tick;
@@ -62,10 +65,12 @@ pub use fanout::{
     Channel, Command, Done, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, Retargeted,
     ServerEnd, Target,
 };
+pub use health::{Fitness, Readiness};
 pub use hub::{Hub, Inputs};
 pub use limits::{OpenOrder, OpenRefusal};
 pub use policy::ClientPolicy;
 pub use reload::Reload;
 pub use route::{Challenge, Decoy, Derivation, Expected, Facts, Looked, Lookup, Plan, Replication, Seat};
 pub use secrets::Evidence;
+pub use topology::{Learned, TopologyInfo};
 pub use work::Work;

@@ -103,7 +103,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             Some(place) => vec![place],
             None => self.places(&cell.key.database, database),
         };
-        Some(order)
+        // There is none as long as the members are not known.
+        (!order.places.is_empty()).then_some(order)
     }
 
     /// How to reach the servers of a pool to listen there; `None` if its database is paused or gone.
@@ -117,7 +118,10 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let key = &self.pools.get(&pool)?.cell.key;
         let database = self.database(&self.settings, &key.database)?;
         Some(Target {
-            places: places(&self.settings, database),
+            places: match &database.topology {
+                Some(topology) => crate::topology::landmark(topology),
+                None => places(&self.settings, database),
+            },
             dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
             encoding: encoding.into(),
         })

@@ -23,7 +23,9 @@ pub struct Reload<C, S> {
 impl<C: Clone, S: Clone> Hub<C, S> {
     /// `RELOAD`: puts newly read files in force. Keys that need a restart keep their value.
     pub fn reload(&mut self, now: Moment, inputs: Inputs) -> Reload<C, S> {
-        let reloaded = settings::reload(&self.settings, inputs.settings);
+        let mut settings = inputs.settings;
+        self.fill_members(&mut settings);
+        let reloaded = settings::reload(&self.settings, settings);
         self.hba = inputs.hba;
         self.idents = inputs.idents;
         self.secrets.set_userlist(inputs.userlist);
@@ -60,7 +62,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             work.due(&cell, due);
         }
         let started = self.start(now);
-        work.open.extend(started.open);
+        work.extend(started);
         self.hold_or_not(now, &mut work);
         work
     }

@@ -5,6 +5,7 @@ mod drain;
 mod fanout;
 mod limits;
 mod login;
+mod membership;
 mod random;
 mod reload;
 

@@ -10,6 +10,18 @@ use crate::words::{AuthType, SslMode};
 
 /// What is wrong with an entry of `[databases]` taken as a whole.
 pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Problem> {
+    if database.topology.is_some() {
+        let needs = |other| place.problem("topology", ProblemKind::Needs { other });
+        if database.target_session_attrs.is_none() {
+            let allowed =
+                Some("what its servers must be, such as target_session_attrs=read-write".to_owned());
+            return Some(Problem { allowed, ..needs("target_session_attrs") });
+        }
+        if !database.hosts.is_empty() {
+            let allowed = Some("either topology or host".to_owned());
+            return Some(Problem { allowed, ..place.problem("host", ProblemKind::BadValue) });
+        }
+    }
     let hosts = database.hosts.len().max(1);
     (!database.ports.suit(hosts)).then(|| {
         let problem = place.problem("port", ProblemKind::BadValue);

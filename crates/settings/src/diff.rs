@@ -104,9 +104,13 @@ pub fn reload(old: &Settings, mut new: Settings) -> Reloaded {
     Reloaded { settings: new, changes }
 }
 
-/// A difference that the servers connected so far do not show.
+/// A difference that the servers connected so far do not show. Where hosts are monitored, it is known of each server
+/// which one it is on: those on hosts that stay can stay.
 fn is_dirty(one: &Database, other: &Database) -> bool {
-    DATABASE.iter().any(|key| key.spec.change == Change::Reconnect && !(key.same)(one, other))
+    let is_monitored = one.target_session_attrs.is_some() && other.target_session_attrs.is_some();
+    let counts = |name: &str| !(is_monitored && ["host", "port"].contains(&name));
+    let changes = |key: &&crate::table::Key<Database>| key.spec.change == Change::Reconnect;
+    DATABASE.iter().filter(changes).any(|key| counts(key.spec.name) && !(key.same)(one, other))
 }
 
 fn databases(settings: &Settings) -> BTreeMap<String, &Database> {

@@ -51,7 +51,7 @@ pub struct Ports(Vec<u16>);
 
 impl Ports {
     /// `None` for none at all.
-    pub(crate) fn new(ports: Vec<u16>) -> Option<Ports> {
+    pub fn new(ports: Vec<u16>) -> Option<Ports> {
         (!ports.is_empty()).then_some(Ports(ports))
     }
 

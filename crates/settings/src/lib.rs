@@ -23,6 +23,7 @@ mod secret;
 mod settings;
 mod share;
 mod table;
+mod topology;
 mod url;
 mod value;
 mod words;
@@ -42,6 +43,7 @@ pub use share::Share;
 pub use table::{
     Change, DATABASE, Database, GENERAL, General, Key, PEER, Peer, Section, Spec, Status, USER, User,
 };
+pub use topology::{Topology, Url};
 pub use value::Kind;
 pub use words::{
     AuthType, Compat, IoBackend, ListenLost, LoadBalance, ServerAuth, SessionAttrs, SslMode, TlsProtocols,

@@ -1,12 +1,13 @@
 //! All settings as one value: looked up, shown, and changed into a new value by SET.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Column, ColumnType, Table};
 
 use crate::effective::Effective;
 use crate::problem::{Place, Problem, ProblemKind};
 use crate::table::{Change, Database, GENERAL, General, Key, Peer, Section, User};
+use crate::topology::Topology;
 use crate::url;
 
 /// Everything that pgbouncer.ini says. It is never changed, only replaced: share it as `Arc<Settings>`.
@@ -79,6 +80,19 @@ impl Settings {
             return Ok(changed);
         }
         Err(Box::new(place.bad_value(&found.spec, value)))
+    }
+
+    /// The databases whose hosts are fetched, `*` among them.
+    pub fn fetched(&mut self) -> impl Iterator<Item = (&str, &mut Database)> {
+        let named = self.databases.iter_mut().map(|(name, database)| (name.as_str(), database));
+        let all = named.chain(self.autodb.iter_mut().map(|database| ("*", database)));
+        all.filter(|(_, database)| database.topology.is_some())
+    }
+
+    /// Every engine that hosts are fetched from.
+    pub fn topologies(&self) -> BTreeSet<&Topology> {
+        let all = self.databases.values().chain(&self.autodb);
+        all.filter_map(|database| database.topology.as_ref()).collect()
     }
 
     /// `SHOW CONFIG`: key, value, default, changeable, by alphabet. Secrets are starred.

@@ -2,6 +2,7 @@
 //!
 //! Numbers follow C's `strtol` with base 0 (so `0777` is octal) and `%d`; times are seconds with `%g`.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use model::{PoolMode, StateMode};
@@ -9,6 +10,7 @@ use model::{PoolMode, StateMode};
 use crate::host::{Host, Ports};
 use crate::secret::{HIDDEN, Secret};
 use crate::share::Share;
+use crate::topology::Topology;
 use crate::words::{
     AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SessionAttrs,
     SslMode, TLS_WORDS, TlsProtocols, Word,
@@ -58,6 +60,10 @@ pub enum Kind {
     Hosts,
     /// One port, or a list of as many as there are hosts.
     Ports,
+    /// An address with a port.
+    Socket,
+    /// An engine that knows the hosts, and where it is asked.
+    Topology,
 }
 
 impl Kind {
@@ -78,6 +84,8 @@ impl Kind {
             Kind::Host => "host",
             Kind::Hosts => "list of hosts",
             Kind::Ports => "port, or list of ports",
+            Kind::Socket => "address and port",
+            Kind::Topology => "engine and list of URLs",
         }
     }
 
@@ -109,6 +117,10 @@ impl Kind {
             Kind::Host => HOST_ALLOWED.to_owned(),
             Kind::Hosts => format!("one or more hosts between commas, each {HOST_ALLOWED}"),
             Kind::Ports => "a whole number from 1 to 65535, or one for each host".to_owned(),
+            Kind::Socket => "an address and a port, such as 127.0.0.1:8009 or [::]:8009".to_owned(),
+            Kind::Topology => "patroni: and one or more URLs between commas, such as \
+                patroni:http://10.0.0.1:8008,http://10.0.0.2:8008"
+                .to_owned(),
         }
     }
 
@@ -202,6 +214,7 @@ impl Value for String {
     fn parse(text: &str, kind: Kind) -> Option<String> {
         match kind {
             Kind::Word(words) if !words.iter().any(|word| word.eq_ignore_ascii_case(text)) => None,
+            Kind::Socket if !text.is_empty() && text.parse::<SocketAddr>().is_err() => None,
             _ => Some(text.to_owned()),
         }
     }
@@ -340,6 +353,21 @@ impl Value for Ports {
     fn parse(text: &str, _: Kind) -> Option<Ports> {
         let ports: Option<Vec<u16>> = items(text).map(|item| u16::parse(item, PORT)).collect();
         ports.and_then(Ports::new)
+    }
+
+    fn show(&self, _: Kind) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
+impl Value for Topology {
+    /// Never in force: the key has no default.
+    fn unset() -> Topology {
+        Topology { urls: Vec::new() }
+    }
+
+    fn parse(text: &str, _: Kind) -> Option<Topology> {
+        Topology::parse(text)
     }
 
     fn show(&self, _: Kind) -> Option<String> {

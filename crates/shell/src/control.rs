@@ -14,6 +14,9 @@ mod reload;
 mod drain;
 mod listener;
 mod monitor;
+mod classify;
+mod topology;
+mod health;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,6 +114,15 @@ pub enum Order {
         /// Tells that there is something to do.
         waker: Arc<Waker>,
     },
+    /// Find out whether a statement may go to a standby.
+    Classify {
+        /// Whose clients send it.
+        home: Arc<Home>,
+        /// The duty to say so.
+        ticket: reads::Ticket,
+        /// The statement without its literals.
+        masked: String,
+    },
     /// Ask a node of a cluster.
     Probe(Box<hub::ProbeOrder>),
     /// A console session no longer waits for its command.
@@ -136,6 +148,7 @@ pub struct Control {
     statistics: parking_lot::Mutex<snapshot::Statistics>,
     waiting: parking_lot::Mutex<Vec<(ClientId, tokio::task::AbortHandle)>>,
     monitors: monitor::Monitors,
+    watches: topology::Watches,
     ending: drain::Ending,
 }
 
@@ -148,6 +161,7 @@ pub async fn run(
     mut orders: UnboundedReceiver<Order>,
     files: Files,
     ending: Ending,
+    health: Option<std::net::TcpListener>,
 ) -> std::io::Result<()> {
     let settings = shared.settings();
     let dns = Dns::new(dns_options(&settings));
@@ -165,6 +179,7 @@ pub async fn run(
         statistics: parking_lot::Mutex::new(snapshot::Statistics::new(shared.clock.now())),
         waiting: parking_lot::Mutex::default(),
         monitors: monitor::Monitors::default(),
+        watches: topology::Watches::default(),
         ending,
         shared,
     });
@@ -173,6 +188,12 @@ pub async fn run(
     control.shared.carry_out(work);
     tokio::spawn(janitor::run(Arc::clone(&control)));
     tokio::spawn(janitor::watch_names(Arc::clone(&control)));
+    control.watch_topologies();
+    if let Some(listener) = health {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        tokio::spawn(health::serve(Arc::clone(&control), listener));
+    }
     systemd::notify(systemd::Notice::Ready);
     loop {
         tokio::select! {
@@ -220,6 +241,9 @@ impl Control {
             }
             Order::Listen { id, waker } => {
                 tokio::spawn(self.keep_listener(id, waker));
+            }
+            Order::Classify { home, ticket, masked } => {
+                tokio::spawn(async move { self.classify(home, ticket, masked).await });
             }
             Order::Probe(probe) => {
                 tokio::spawn(async move { self.probe(*probe).await });

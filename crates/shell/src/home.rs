@@ -1,11 +1,12 @@
 //! A pool as the workers see it: the pool itself behind its short lock, and what is counted about it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use link::Policy;
 use model::{Parameters, Statements};
 use parking_lot::Mutex;
 use pool::Pool;
+use reads::Verdicts;
 use stats::Counters;
 
 use crate::moored::Moored;
@@ -35,6 +36,8 @@ pub struct Home {
     pub statements: Arc<Statements>,
     /// How servers are cleaned whose client is gone.
     pub cleaning: Mutex<Arc<Policy>>,
+    /// Which of its clients' statements may go to a standby; made when the first is asked about.
+    verdicts: OnceLock<Verdicts>,
 }
 
 impl Home {
@@ -48,6 +51,22 @@ impl Home {
             statements,
             receptions: Receptions::default(),
             cleaning: Mutex::new(cleaning),
+            verdicts: OnceLock::new(),
+        }
+    }
+
+    /// What is known of its clients' statements. A change of the schema that some server has told of forgets it.
+    #[inline]
+    pub fn verdicts(&self) -> &Verdicts {
+        let verdicts = self.verdicts.get_or_init(Verdicts::default);
+        verdicts.schema_is(self.statements.generation());
+        verdicts
+    }
+
+    /// The catalog may be another than it was, without any server having told.
+    pub fn forget_verdicts(&self) {
+        if let Some(verdicts) = self.verdicts.get() {
+            verdicts.forget_all();
         }
     }
 

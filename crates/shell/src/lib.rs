@@ -36,6 +36,7 @@ pub mod clock;
 mod peer;
 pub mod pins;
 mod random;
+mod http;
 mod alike;
 mod digests;
 mod journal;

@@ -12,8 +12,10 @@ use link::Policy;
 use model::{Moment, Parameters, PoolId, Refusal, ServerId, Statements, WorkerId};
 use parking_lot::{Mutex, RwLock};
 use pool::{Handover, Opens, Slot};
+use reads::Verdict;
 use server::Server;
 use settings::{Settings, SslMode};
+use sql::fingerprint::{Fingerprint, Key};
 use stats::PinCounts;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -60,6 +62,8 @@ pub struct Shared {
     pub pins: Mutex<PinCounts>,
     /// An accept() failed for want of descriptors and is to be tried again.
     pub accept_again: AtomicBool,
+    /// Makes fingerprints of statements.
+    pub fingerprint_key: Key,
     settings: RwLock<Arc<Settings>>,
     facts: Alike<ClientFacts>,
     parameters: Alike<Parameters>,
@@ -100,6 +104,7 @@ impl Shared {
             kept: Mutex::default(),
             pins: Mutex::default(),
             accept_again: AtomicBool::new(false),
+            fingerprint_key: Key::new(random::bytes()),
             settings: RwLock::new(settings),
             facts: Alike::default(),
             parameters: Alike::default(),
@@ -134,6 +139,19 @@ impl Shared {
     pub fn order(&self, order: Order) {
         // It is gone only when the process ends.
         let _ = self.control.send(order);
+    }
+
+    /// Sees to it that it is found out whether statements like this one may go to a standby. Does nothing if somebody
+    /// is at it, or if too many wait already.
+    #[cold]
+    pub fn classify(&self, home: &Arc<Home>, fingerprint: Fingerprint, text: &[u8]) {
+        let verdicts = home.verdicts();
+        let Some(ticket) = verdicts.claim(fingerprint) else { return };
+        match sql::fingerprint::masked(text) {
+            Ok(masked) => self.order(Order::Classify { home: Arc::clone(home), ticket, masked }),
+            // It has a fingerprint, so it is not another text's only if whoever asks mistook one for the other.
+            Err(unfit) => verdicts.put(ticket, Verdict::Primary(reads::unfit(text, unfit))),
+        }
     }
 
     /// Sees to it that a worker does what was posted to a session by another thread.

@@ -311,7 +311,7 @@ impl Stream {
         }
         let result = if self.backlog.is_empty() { self.socket.write_vectored(slices) } else { Ok(0) };
         match result {
-            Ok(count) if count == slices.iter().map(|slice| slice.len()).sum() => {}
+            Ok(count) if count == slices.iter().map(|slice| slice.len()).sum::<usize>() => {}
             result => self.keep_rest(slices, result),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +101,8 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         Pidfile::check(Path::new(&pidfile)).map_err(StartFault::Pidfile)?;
     }
     signal::ignore_pipe();
+    // First, so that whoever finds the pooler finds this too.
+    let health = health_socket(&settings)?;
     let (listeners, are_own) = sockets(&settings)?;
     if let Some(user) = &user
         && privileges::is_root()
@@ -119,7 +122,7 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         path => Some(Pidfile::create(Path::new(path)).map_err(StartFault::Pidfile)?),
     };
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let outcome = serve(files, inputs, tls, (listeners, are_own));
+    let outcome = serve(files, inputs, tls, (listeners, are_own), health);
     drop(pidfile);
     log::flush(Duration::from_secs(1));
     outcome
@@ -149,16 +152,28 @@ fn sockets(settings: &Settings) -> Result<(Vec<Listener>, bool), StartFault> {
     if listeners.is_empty() { Err(StartFault::NowhereToListen) } else { Ok((listeners, true)) }
 }
 
+/// The socket of the health endpoint, if there is to be one.
+fn health_socket(settings: &Settings) -> Result<Option<TcpListener>, StartFault> {
+    // An address that is none was refused when it was read.
+    let Ok(address) = settings.general.health_listen.parse::<SocketAddr>() else { return Ok(None) };
+    let bound = TcpListener::bind(address);
+    bound.map(Some).map_err(|error| StartFault::Listen(ListenFault::Address(address, error)))
+}
+
 fn serve(
     files: Files,
     inputs: Inputs,
     tls: (ClientTls, ServerTls),
     (listeners, are_own): (Vec<Listener>, bool),
+    health: Option<TcpListener>,
 ) -> Result<(), StartFault> {
     let descriptors = privileges::raise_descriptor_limit();
     tracing::info!("kernel file descriptor limit: {descriptors}");
     for listener in &listeners {
         tracing::info!("listening on {}", listener_name(listener));
+    }
+    if let Some(address) = health.as_ref().and_then(|socket| socket.local_addr().ok()) {
+        tracing::info!("health endpoint on {address}");
     }
     let workers = worker_count(&inputs.settings);
     let prepared: Result<Vec<_>, _> = (0..workers).map(|number| prepare(WorkerId(number))).collect();
@@ -176,7 +191,7 @@ fn serve(
         .max_blocking_threads(8)
         .build()
         .map_err(StartFault::System)?;
-    let result = runtime.block_on(control::run(Arc::clone(&shared), orders, files, ending));
+    let result = runtime.block_on(control::run(Arc::clone(&shared), orders, files, ending, health));
     for handle in &shared.workers {
         handle.ask(Errand::Stop);
     }

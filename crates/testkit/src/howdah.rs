@@ -29,6 +29,7 @@ pub struct HowdahOptions {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     open_files: Option<u64>,
+    resolver: Option<std::net::Ipv4Addr>,
     port: Option<u16>,
 }
 
@@ -93,6 +94,12 @@ impl HowdahOptions {
         self
     }
 
+    /// Lets the pooler, and nobody else, ask this name server: that takes root.
+    pub fn resolver(mut self, address: std::net::Ipv4Addr) -> HowdahOptions {
+        self.resolver = Some(address);
+        self
+    }
+
     /// Starts it and waits until it answers; panics with its log if it does not.
     #[track_caller]
     pub fn start(self) -> Howdah {
@@ -148,6 +155,7 @@ impl Howdah {
             arguments: Vec::new(),
             environment: Vec::new(),
             open_files: None,
+            resolver: None,
             port: None,
         }
     }
@@ -353,9 +361,16 @@ impl Howdah {
         let options = &self.options;
         let log =
             File::options().create(true).append(true).open(self.home.join("log")).expect("own directory");
-        let mut command = match options.open_files {
-            None => Command::new(&options.binary),
-            Some(count) => {
+        let mut command = match (options.open_files, options.resolver) {
+            (None, None) => Command::new(&options.binary),
+            (None, Some(address)) => {
+                let text = format!("nameserver {address}\noptions timeout:1 attempts:1\n");
+                let file = self.home.write("resolv.conf", text);
+                let mut unshare = Command::new("unshare");
+                unshare.args(["--mount", "sh", "-c", BIND]).arg(file).arg(&options.binary);
+                unshare
+            }
+            (Some(count), _) => {
                 let mut prlimit = Command::new("prlimit");
                 prlimit.arg(format!("--nofile={count}:{count}")).arg(&options.binary);
                 prlimit
@@ -457,6 +472,9 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("stats_users", STATS),
     ("pool_mode", "transaction"),
 ];
+
+/// In a mount namespace of its own: its first argument takes the place of the resolver's file.
+const BIND: &str = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
 
 const START_LIMIT: Duration = Duration::from_secs(20);
 const LOG_LIMIT: Duration = Duration::from_secs(10);

@@ -36,6 +36,9 @@
 //! - [`Howdah`]: the pooler with an ini from a builder (or a whole text), its log, its console, its memory.
 //! - [`Raw`] with [`Login`], [`Tls`] and [`message`]: a client that sends bytes and reports what came, in the short
 //!   form of [`message::letters`]: `1 2 T D C(SELECT 1) ZI`, `E(26000) ZI`, `EOF` and `RST` for an end.
+//! - [`Patroni`]: three members of a real one on three of a real etcd, to be switched over, killed and tagged.
+//! - [`HttpServer`] and [`http`]: an engine that lies, and a load balancer that asks.
+//! - [`DnsServer`]: a name server that answers, fails or is silent.
 //! - [`FakeServer`]: a server that says what a test makes it say; [`reply`] has its messages.
 //! - [`Chaos`]: a proxy that delays, cuts to pieces, resets, swallows, half-closes.
 //! - [`Pgbench`]: the real one, with its report.
@@ -49,35 +52,43 @@
 #![allow(clippy::disallowed_methods)]
 
 // What tests start.
+pub mod etcd;
 pub mod howdah;
+pub mod patroni;
 pub mod postgres;
 
 // What they speak with.
 pub mod login;
 pub mod message;
+pub mod http;
 pub mod pgbench;
 pub mod raw;
 pub mod stream;
 
 // What they do harm with.
 pub mod chaos;
+pub mod dns;
 pub mod fake_server;
 pub mod reply;
 
 // What the rest stands on.
 pub mod install;
 pub mod os;
+pub mod python;
 pub mod temp;
 pub mod tls;
 pub mod wait;
 
 pub use chaos::{Chaos, Direction, Faults};
+pub use dns::{DnsMode, DnsServer};
 pub use fake_server::{FakeServer, FakeSession, Opening};
 pub use howdah::{Howdah, HowdahOptions, cell, eventually_shown};
+pub use http::{Habit, HttpServer};
 pub use install::Version;
 pub use login::Login;
 pub use message::{Message, letters};
 pub use os::Signal;
+pub use patroni::Patroni;
 pub use pgbench::Pgbench;
 pub use postgres::{Postgres, PostgresOptions, StopMode};
 pub use raw::{CancelKey, End, Event, Raw, Refusal, Row, send_cancel};

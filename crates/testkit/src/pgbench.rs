@@ -32,8 +32,14 @@ pub struct Report {
 impl Pgbench {
     /// Against a port of the loopback address, with the client programs of this server's version.
     pub fn new(server: &Postgres, port: u16, user: &str, database: &str) -> Pgbench {
-        let program = server.program("pgbench");
-        let arguments = vec!["--host=127.0.0.1".into(), format!("--port={port}")];
+        Pgbench::with(server.program("pgbench"), &[port], user, database)
+    }
+
+    /// By this program, against the first of several ports that lets it in: libpq's list of hosts.
+    pub fn with(program: PathBuf, ports: &[u16], user: &str, database: &str) -> Pgbench {
+        let hosts: Vec<&str> = ports.iter().map(|_| "127.0.0.1").collect();
+        let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+        let arguments = vec![format!("--host={}", hosts.join(",")), format!("--port={}", ports.join(","))];
         Pgbench { program, arguments, user: user.into(), database: database.into(), password: None }
     }
 

@@ -448,13 +448,13 @@ fn make_template(programs: &Path, path: &Path) {
 
 /// Who runs PostgreSQL when root does not.
 #[derive(Clone, Copy, Debug)]
-struct User {
-    uid: u32,
-    gid: u32,
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 /// The user to run PostgreSQL as, if not our own: it refuses to run as root.
-fn server_user() -> Option<User> {
+pub(crate) fn server_user() -> Option<User> {
     static FOUND: OnceLock<Option<User>> = OnceLock::new();
     *FOUND.get_or_init(|| {
         if !os::is_root() {
@@ -470,7 +470,7 @@ fn server_user() -> Option<User> {
     })
 }
 
-fn as_server_user(program: &Path) -> Command {
+pub(crate) fn as_server_user(program: &Path) -> Command {
     let mut command = Command::new(program);
     if let Some(user) = server_user() {
         command.uid(user.uid).gid(user.gid);

@@ -17,6 +17,9 @@ pub(super) const COLUMNS: &[Column] = &[
     text_column("since"),
     int4_column("connections"),
     text_column("last_error"),
+    text_column("member"),
+    text_column("tags"),
+    text_column("topology"),
 ];
 
 pub(super) fn rows(nodes: &[NodeRow]) -> Vec<Vec<Cell>> {
@@ -36,5 +39,8 @@ fn row(node: &NodeRow) -> Vec<Cell> {
         text(&node.since),
         int4(node.connections),
         text(&node.last_error),
+        text(&node.member),
+        text(&node.tags),
+        text(&node.topology),
     ]
 }

@@ -55,6 +55,25 @@ fn case_blanks_comments_and_one_semicolon_do_not_matter() {
 }
 
 #[test]
+fn a_node_is_named_by_its_host_and_port() {
+    let drain = |place: &str| Command::DrainNode(place.to_owned());
+    check("DRAIN NODE db1", drain("db1"));
+    check(" drain  node\tdb1.example:5432 ; ", drain("db1.example:5432"));
+    check("DRAIN/* why */NODE [fd00::1]:5432;", drain("[fd00::1]:5432"));
+    check("DRAIN NODE 'db1:5432'", drain("db1:5432"));
+    check("DRAIN NODE \"db1\"", drain("db1"));
+    check("DRAIN NODE /run/postgresql:5432", drain("/run/postgresql:5432"));
+    check("Undrain Node 10.0.0.1", Command::UndrainNode("10.0.0.1".to_owned()));
+    let long = "h".repeat(264);
+    for rest in ["", ";", "''", "a b", "a; b", "a;;", "'a", "a -- b", &long] {
+        let failure = parse(&format!("DRAIN NODE {rest}")).expect_err(rest);
+        assert!(matches!(failure, Failure::InvalidCommand(_)), "{rest}");
+    }
+    check_invalid("DRAIN");
+    check_invalid("DRAIN db1");
+}
+
+#[test]
 fn nothing_and_comments_are_an_empty_statement() {
     for text in ["", " ", ";", " ; ", "-- ping", "-- ping\n;", "/**/", "/* a */ ; /* b */"] {
         check_empty(text);

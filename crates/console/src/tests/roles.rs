@@ -29,6 +29,8 @@ fn commands() -> Vec<Command> {
         Command::Enable("db".to_owned()),
         Command::Reconnect(scope()),
         Command::WaitClose(scope()),
+        Command::DrainNode("h".to_owned()),
+        Command::UndrainNode("h".to_owned()),
         Command::Shutdown(Shutdown::Immediate),
         Command::Shutdown(Shutdown::WaitForServers),
         Command::Shutdown(Shutdown::WaitForClients),
@@ -57,6 +59,8 @@ fn only_looks(command: &Command) -> bool {
         | Command::Enable(_)
         | Command::Reconnect(_)
         | Command::WaitClose(_)
+        | Command::DrainNode(_)
+        | Command::UndrainNode(_)
         | Command::Shutdown(_) => false,
     }
 }
@@ -91,6 +95,8 @@ fn tags_are_the_commands_words() {
         "ENABLE",
         "RECONNECT",
         "WAIT_CLOSE",
+        "DRAIN NODE",
+        "UNDRAIN NODE",
         "SHUTDOWN",
         "SHUTDOWN",
         "SHUTDOWN",

@@ -77,7 +77,7 @@ fn columns_are_those_that_tools_read() {
     check_columns(
         Show::Nodes,
         "databases t, host t, port i, role t, state t, timeline i, lag_bytes q, lag_ms q, since t, \
-         connections i, last_error t",
+         connections i, last_error t, member t, tags t, topology t",
     );
     check_columns(Show::DnsHosts, "hostname t, ttl q, addrs t");
     check_columns(Show::DnsZones, "zonename t, serial q, count i");
@@ -531,6 +531,9 @@ fn small_tables() {
             since: "2026-11-21 08:00:00 UTC".to_owned(),
             connections: 7,
             last_error: String::new(),
+            member: "n2 replica streaming".to_owned(),
+            tags: "nosync".to_owned(),
+            topology: "paused".to_owned(),
         }],
         dns_hosts: vec![DnsHostRow {
             hostname: "db".to_owned(),
@@ -544,7 +547,7 @@ fn small_tables() {
     assert_eq!(rows(Show::Peers, &snapshot), ["1|/tmp|6432|5"]);
     assert_eq!(rows(Show::PeerPools, &snapshot), ["1|2|3|4|5"]);
     assert_eq!(rows(Show::Mem, &snapshot), ["client|80|2|3|400"]);
-    let wanted = "app,app_ro|db1|5432|standby|up|3|4096|20|2026-11-21 08:00:00 UTC|7|";
+    let wanted = "app,app_ro|db1|5432|standby|up|3|4096|20|2026-11-21 08:00:00 UTC|7||n2 replica streaming|nosync|paused";
     assert_eq!(rows(Show::Nodes, &snapshot), [wanted]);
     assert_eq!(rows(Show::DnsHosts, &snapshot), ["db|15|10.0.0.1:5432,10.0.0.2:5432"]);
     assert_eq!(rows(Show::DnsZones, &snapshot), ["zone|4294967295|2"]);

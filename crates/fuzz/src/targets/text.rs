@@ -61,6 +61,19 @@ pub(super) fn ident(input: &[u8]) {
     let _ = (maps.allows("m", "root@example.com", "root"), maps.contains("m"), format!("{problems:?}"));
 }
 
+pub(super) fn members(input: &[u8]) {
+    let mut roster = patroni::Roster::default();
+    match patroni::Report::read(input) {
+        Ok(report) => {
+            let count = report.members.len();
+            assert!((1..=patroni::MEMBERS_MAX).contains(&count), "{count} members");
+            roster.take(report);
+            assert!(roster.members().all(|member| !member.host.starts_with(['/', '@']) && member.port > 0));
+        }
+        Err(fault) => drop(fault.to_string()),
+    }
+}
+
 pub(super) fn sql(input: &[u8]) {
     if let Some(name) = sql::deallocated_name(input) {
         assert!(name.len() <= 63, "a name is at most 63 bytes");

@@ -3,34 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 
-use testkit::install::{cache, ensure_packages, on_path, say};
-
-/// One at a time: two would install the same.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// A directory with Python packages, to be named in PYTHONPATH.
-pub fn python_packages(packages: &[&str]) -> PathBuf {
-    made_once(&format!("python-{}", packages.join("-")), |place| {
-        ensure_packages(&missing(&[("python3", on_path("python3"))]));
-        let pip = || Command::new(python()).args(["-m", "pip", "--version"]).output();
-        if !pip().is_ok_and(|output| output.status.success()) {
-            ensure_packages(&["python3-pip"]);
-        }
-        let mut command = Command::new(python());
-        command
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"])
-            .arg(place);
-        command.args(packages);
-        must(command);
-    })
-}
-
-/// The one whose version the packages were made for.
-pub fn python() -> &'static str {
-    if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" }
-}
+use testkit::install::{ensure_packages, on_path};
+use testkit::python::made_once;
+pub use testkit::python::{python, python_packages};
 
 /// The sources of a Python package, unpacked.
 pub fn python_sources(name: &str, version: &str) -> PathBuf {
@@ -101,25 +77,6 @@ pub fn go(directory: &Path) -> Command {
 
 fn ensure_go() {
     ensure_packages(&missing(&[("golang-go", on_path("go"))]));
-}
-
-/// Makes a directory if it is not there, whole or not at all.
-fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
-    // A panic of another has left nothing: what is whole is put in place by a rename.
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = cache().join(name);
-    if !place.exists() {
-        say(&format!("making {name}"));
-        let beside = cache().join(format!("{name}.{}", std::process::id()));
-        let _ = fs::remove_dir_all(&beside);
-        fs::create_dir_all(&beside).expect("the cache can be written");
-        make(&beside);
-        // Another process may have been quicker; its own is as good.
-        if fs::rename(&beside, &place).is_err() {
-            let _ = fs::remove_dir_all(&beside);
-        }
-    }
-    place
 }
 
 fn missing<'a>(needs: &[(&'a str, bool)]) -> Vec<&'a str> {

@@ -10,6 +10,7 @@ use super::table;
 use crate::host::{Host, Ports};
 use crate::secret::Secret;
 use crate::share::Share;
+use crate::topology::Topology;
 use crate::value::{COUNT, Kind, POOL_MODE, PORT, STATE_MODE};
 use crate::words::{LoadBalance, SessionAttrs};
 
@@ -86,6 +87,11 @@ table! {
     /// `prefer-standby`, `read-only` or `any`. Its hosts are then monitored, server connections go to those that
     /// fit, and clients wait through a failover. Unset: the hosts are not monitored.
     target_session_attrs: Option<SessionAttrs> = Kind::Word(SessionAttrs::NAMES), None, Reconnect, Built;
+
+    /// In place of `host`: the hosts are the members of a cluster as its engine tells them, asked every
+    /// `topology_interval`. `patroni:` is followed by the URLs of Patroni's REST API, any of which will do. Needs
+    /// `target_session_attrs`: what each member is, its own PostgreSQL says.
+    topology: Option<Topology> = Kind::Topology, None, Reload, Built;
 
     /// As `monitor_user` in `[pgbouncer]`, for the hosts of this database.
     monitor_user: Option<String> = Kind::Text, None, Reload, Built;

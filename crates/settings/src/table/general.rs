@@ -37,6 +37,11 @@ table! {
     /// Group of the Unix socket.
     unix_socket_group: String = Kind::Text, Some(""), Restart, Built;
 
+    /// Address and port of the health endpoint, for load balancers (HTTP): `/` and `/ready` answer 200 while new
+    /// clients are welcome and 503 while they are not (paused, or shutting down), `/live` 200 while the process
+    /// answers at all, `/db/NAME` 200 while a client of that database would find a server. Empty: none.
+    health_listen: String = Kind::Socket, Some(""), Restart, Built;
+
     /// Let several processes listen on one TCP port.
     so_reuseport: bool = Kind::Flag, Some("0"), Restart, NotBuilt;
 
@@ -215,6 +220,15 @@ table! {
     /// How long a client waits for a server while no host is what `target_session_attrs` says; this wait does not
     /// count for `query_wait_timeout`. 0 = for ever.
     failover_timeout: Duration = Kind::Seconds, Some("120"), Reload, Built;
+
+    /// How often the engine that a database names in `topology` is asked for the members.
+    topology_interval: Duration = Kind::Seconds, Some("2"), Reload, Built;
+
+    /// How long one URL of a `topology` may take to answer before the next is asked.
+    topology_timeout: Duration = Kind::Seconds, Some("2"), Reload, Built;
+
+    /// The certificates that a `topology` of `https:` URLs is checked against. Empty: those of the system.
+    topology_tls_ca_file: String = Kind::Path, Some(""), Reload, Built;
 
     group "Limits of time";
 

@@ -64,6 +64,17 @@ fn only_what_servers_were_made_with_makes_a_database_dirty() {
 }
 
 #[test]
+fn another_list_of_hosts_that_are_monitored_makes_no_database_dirty() {
+    let of = |hosts: &str| format!("[pgbouncer]\n[databases]\nd = host={hosts} user=u\n");
+    let monitored = |hosts: &str| of(&format!("{hosts} target_session_attrs=primary"));
+    let dirty = |old: &str, new: &str| reload(&good(old), good(new)).changes.databases_dirty;
+    assert!(dirty(&monitored("a,b"), &monitored("a,c port=1,2")).is_empty());
+    assert_eq!(dirty(&of("a,b"), &of("a,c")), ["d"]);
+    assert_eq!(dirty(&of("a,b"), &monitored("a,b")), ["d"]);
+    assert_eq!(dirty(&monitored("a,b"), &monitored("a,b dbname=x")), ["d"]);
+}
+
+#[test]
 fn tls_to_servers_makes_every_database_dirty() {
     let changes = reloaded(&OLD.replace("pool_mode", "server_tls_sslmode = require\npool_mode")).changes;
     assert!(changes.server_tls && !changes.client_tls);

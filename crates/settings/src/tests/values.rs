@@ -50,6 +50,56 @@ fn times_are_shown_as_percent_g_does() {
 }
 
 #[test]
+fn a_topology_is_an_engine_and_its_urls() {
+    let read = |text: &str| {
+        let ini = format!("[pgbouncer]\n[databases]\nd = topology={text} target_session_attrs=any user=u\n");
+        let outcome = crate::read("f.ini", &|_: &str| Ok(ini.clone().into_bytes()));
+        let settings = outcome.settings.ok()?;
+        settings.databases["d"].topology.as_ref().map(ToString::to_string)
+    };
+    for (text, shown) in [
+        ("patroni:http://a", "patroni:http://a:8008"),
+        ("patroni:http://a/,https://b:9/", "patroni:http://a:8008,https://b:9"),
+        ("patroni:http://10.0.0.1:80,http://[fd00::1]:81", "patroni:http://10.0.0.1:80,http://[fd00::1]:81"),
+    ] {
+        assert_eq!(read(text).as_deref(), Some(shown), "{text}");
+    }
+    let many = format!("patroni:{}", vec!["http://a"; 33].join(","));
+    for text in [
+        "patroni:",
+        "patroni:a:8008",
+        "patroni:ftp://a",
+        "patroni:http://",
+        "patroni:http://a:0",
+        "patroni:http://a:+1",
+        "patroni:http://a:99999",
+        "patroni:http://a/cluster",
+        "patroni:http://user@a",
+        "patroni:http://a,",
+        "patroni:http://fd00::1",
+        "patroni:http://[10.0.0.1]",
+        "patroni:http://[a]",
+        "patroni:http:///run",
+        "consul:http://a",
+        "http://a",
+        &many,
+    ] {
+        assert_eq!(read(text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_socket_is_an_address_and_a_port() {
+    check("health_listen", "", "");
+    for text in ["127.0.0.1", "localhost:1", ":8009", "8009", "1.2.3.4:x", "::1:8009", "[::1]", "*:8009"] {
+        let ini = format!("[pgbouncer]\nhealth_listen = {text}\n");
+        let outcome = crate::read("f.ini", &|_: &str| Ok(ini.clone().into_bytes()));
+        assert!(outcome.settings.is_err(), "{text}");
+    }
+    assert_eq!(good("[pgbouncer]\nhealth_listen = [::1]:8009\n").general.health_listen, "[::1]:8009");
+}
+
+#[test]
 fn flags_are_numbers_and_no_words() {
     check("log_connections", "0", "0");
     check("log_connections", "1", "1");

@@ -72,6 +72,14 @@ impl Control {
                 self.shared.hub.lock().known(&scope)?;
                 self.until(|hub| hub.is_renewed(&scope)).await;
             }
+            Command::DrainNode(name) => {
+                let work = self.shared.hub.lock().set_drained(now, &name, true)?;
+                self.shared.carry_out(work);
+            }
+            Command::UndrainNode(name) => {
+                let work = self.shared.hub.lock().set_drained(now, &name, false)?;
+                self.shared.carry_out(work);
+            }
             Command::Shutdown(mode) => {
                 self.shut_down(mode);
                 if mode == Shutdown::Immediate {

@@ -44,7 +44,7 @@ impl Control {
     }
 
     /// Puts into force what the hub has taken.
-    pub(super) fn apply(&self, reload: Reload<ClientRef, ServerRef>) {
+    pub(super) fn apply(self: &Arc<Self>, reload: Reload<ClientRef, ServerRef>) {
         let shared = &self.shared;
         let settings = Arc::clone(shared.hub.lock().settings());
         shared.set_settings(Arc::clone(&settings));
@@ -56,7 +56,9 @@ impl Control {
         self.retarget_listeners();
         self.dns.configure(dns_options(&settings));
         self.lookups.close_idle(std::time::Duration::ZERO);
+        self.forget_verdicts();
         self.renew_policies();
+        self.watch_topologies();
         if reload.changes.server_tls {
             let work = shared.hub.lock().reconnect(&hub::Scope::All);
             self.done(work);

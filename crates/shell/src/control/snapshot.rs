@@ -386,22 +386,27 @@ impl Control {
     }
 
     fn nodes(&self, now: Moment) -> Vec<NodeRow> {
-        let nodes = self.shared.hub.lock().nodes().into_iter();
+        let hub = self.shared.hub.lock();
+        let nodes: Vec<_> = hub.nodes().into_iter().map(|node| (hub.topology_info(&node), node)).collect();
+        let untold = hub.untold();
+        drop(hub);
         let unix = self.shared.clock.unix_seconds();
-        nodes
-            .map(|node| NodeRow {
-                databases: node.databases,
-                host: node.place.host.to_string(),
-                port: node.place.port,
-                role: node.view.role.word(),
-                state: node.view.state.word(),
-                timeline: node.view.timeline,
-                lag: node.view.lag,
-                since: local_time(unix.saturating_sub(now.since(node.view.since).as_secs())),
-                connections: node.view.servers,
-                last_error: self.monitors.error(node.at),
-            })
-            .collect()
+        let known = nodes.into_iter().map(|(info, node)| NodeRow {
+            databases: node.databases,
+            host: node.place.host.to_string(),
+            port: node.place.port,
+            role: node.view.role.word(),
+            state: node.view.state.word(),
+            timeline: node.view.timeline,
+            lag: node.view.lag,
+            since: local_time(unix.saturating_sub(now.since(node.view.since).as_secs())),
+            connections: node.view.servers,
+            last_error: self.monitors.error(node.at),
+            member: info.member,
+            tags: info.tags,
+            topology: info.whole,
+        });
+        known.chain(untold.into_iter().map(|(database, why)| no_nodes(database, why))).collect()
     }
 
     fn dns_hosts(&self) -> Vec<DnsHostRow> {
@@ -433,6 +438,25 @@ impl Control {
         });
         let sum: Totals = totals.values().copied().sum();
         snapshot.totals = (sum, statistics.all.averages(age(now), &sum));
+    }
+}
+
+/// A database whose hosts nobody has told yet.
+fn no_nodes(databases: String, topology: String) -> NodeRow {
+    NodeRow {
+        databases,
+        host: String::new(),
+        port: 0,
+        role: cluster::Role::Unknown.word(),
+        state: cluster::State::Unknown.word(),
+        timeline: None,
+        lag: None,
+        since: String::new(),
+        connections: 0,
+        last_error: String::new(),
+        member: String::new(),
+        tags: String::new(),
+        topology,
     }
 }
 

@@ -127,6 +127,19 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
          monitor_user, user or auth_user",
     ),
     (
+        "a = topology=patroni:http://h user=u",
+        "3:1: a: topology: needs target_session_attrs; allowed: what its servers must be, such as \
+         target_session_attrs=read-write",
+    ),
+    (
+        "a = topology=patroni:http://h host=h target_session_attrs=any user=u",
+        "3:1: a: host: value not allowed; allowed: either topology or host",
+    ),
+    (
+        "a = topology=patroni:h",
+        "3:14: a: topology: value not allowed; allowed: patroni: and one or more URLs…",
+    ),
+    (
         "a = port=54e2",
         "3:10: a: port: value not allowed; allowed: a whole number from 1 to 65535, or one for each host",
     ),

@@ -1,0 +1,106 @@
+//! What stays of a statement when its literals are left out: as a text to be judged, and as a number to be found by.
+//!
+//! Both come out of one pass over the same pieces, so that two texts with one fingerprint are one text to whoever
+//! judges them: no literal can change a verdict, because no judge sees one. It never guesses. What it cannot read,
+//! and what begins as no read begins, has neither. Nothing is allocated for a fingerprint.
+
+mod mask;
+mod sip;
+
+use mask::{Sink, mask};
+use sip::Sip;
+
+use crate::lexer::Lexer;
+
+/// Longer texts are not looked at.
+pub const TEXT_BYTES_MAX: usize = 32 * 1024;
+/// So many pieces may be left of one: it bounds the depth of whatever is made of it.
+pub const TOKENS_MAX: usize = 4096;
+/// So deep may parentheses and brackets be.
+pub const DEPTH_MAX: usize = 64;
+
+/// Makes fingerprints nobody's who does not have it: random, and one for the process.
+#[derive(Clone)]
+pub struct Key([u64; 2]);
+
+/// 128 bits of SipHash-1-3. Without the key nobody can make two texts meet, and by chance they will not: with 2^32
+/// statements the odds are 1 to 2^65.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// The halves.
+    pub halves: [u64; 2],
+}
+
+/// Why a text has no fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It begins as nothing does that only reads.
+    Command,
+    /// It is more than one statement.
+    Several,
+    /// It is longer or deeper than what is looked at.
+    TooLong,
+    /// What it says depends on what is not known here, or it is no SQL.
+    Unreadable,
+}
+
+impl Key {
+    /// Of random bytes.
+    pub fn new(bytes: [u8; 16]) -> Key {
+        let [first, second] = [0, 8].map(|at| {
+            let mut half = [0; 8];
+            half.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(half)
+        });
+        Key([first, second])
+    }
+}
+
+/// The fingerprint of one statement, the text of a Query or a Parse; `None` if it is not one that could be a read.
+pub fn fingerprint(text: &[u8], key: &Key) -> Option<Fingerprint> {
+    examined(text, key).ok()
+}
+
+/// The same, and why there is none.
+///
+/// # Errors
+/// What is in the way.
+#[inline]
+pub fn examined(text: &[u8], key: &Key) -> Result<Fingerprint, Unfit> {
+    let mut sip = Sip::new(key.0);
+    mask(text, &mut sip)?;
+    Ok(Fingerprint { halves: sip.finish() })
+}
+
+/// What the fingerprint is of: ASCII, one blank between any two pieces that are not one operator.
+///
+/// # Errors
+/// The same as for the fingerprint.
+pub fn masked(text: &[u8]) -> Result<String, Unfit> {
+    let mut kept = Kept(Vec::with_capacity(text.len().min(TEXT_BYTES_MAX)));
+    mask(text, &mut kept)?;
+    String::from_utf8(kept.0).map_err(|_| Unfit::Unreadable)
+}
+
+/// Whether the first word of a text is `word`, which is in lower case.
+pub fn begins_with(text: &[u8], word: &str) -> bool {
+    Lexer::new(text, true).next().is_some_and(|token| token.is_word(word))
+}
+
+struct Kept(Vec<u8>);
+
+impl Sink for Kept {
+    fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+}
+
+impl Sink for Sip {
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        self.push(byte);
+    }
+}
+
+#[cfg(test)]
+mod tests;
