@@ -12,6 +12,8 @@ const KEY_BYTES_MAX: usize = 32;
 const PROCESS_ID_MAX: u32 = 1 << 22;
 /// A bit that makes a number greater than that, and keeps it positive for who reads it with a sign.
 const NO_PROCESS: u32 = 1 << 30;
+/// All bits but the sign.
+const PROCESS_ID_BITS: u32 = u32::MAX >> 1;
 /// The key of protocol 3.0.
 const KEY_BYTES_SHORT: usize = 4;
 
@@ -85,12 +87,14 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     /// first.
     pub fn issue_key(&mut self, client: ClientId, entropy: &[u8; 36], is_long: bool) -> Option<CancelKey> {
         let (number, secret) = entropy.split_at(4);
-        let mut process_id = number.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
+        let random = number.iter().fold(0u32, |number, byte| number << 8 | u32::from(*byte));
+        // PostgreSQL's own are int4 and positive, and so are the columns and variables that take them.
+        let mut process_id = random & PROCESS_ID_BITS;
         // The number must be the client's own, and that of no process: who listens compares it with the number of
         // the process that notified, and would take another's word for its own. Zero is none, too: drivers take it
         // for "no key".
         while process_id <= PROCESS_ID_MAX || self.clients.has_number(process_id) {
-            process_id = process_id.wrapping_add(1) | NO_PROCESS;
+            process_id = (process_id.wrapping_add(1) & PROCESS_ID_BITS) | NO_PROCESS;
         }
         let key = Key::of(process_id, if is_long { secret } else { &secret[..KEY_BYTES_SHORT] });
         let told = key.told();

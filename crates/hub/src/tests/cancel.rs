@@ -31,14 +31,15 @@ fn numbers_are_unique_even_where_the_entropy_is_not() {
 }
 
 #[test]
-fn numbers_are_those_of_no_process() {
+fn numbers_are_those_of_no_process_and_fit_an_int4() {
     let mut bench = bench();
-    for first in [[0, 0, 0, 0], [0, 0, 0x30, 0x39], [0, 0x40, 0, 0]] {
+    for first in [[0; 4], [0, 0, 0x30, 0x39], [0, 0x40, 0, 0], [0x80, 0, 0, 1], [0xff; 4]] {
         let (id, _) = bench.member("app", "ann");
         let mut entropy = [7; 36];
         entropy[..4].copy_from_slice(&first);
         let key = bench.hub.issue_key(id, &entropy, false).expect("it has entered");
         assert!(key.process_id > 4_194_304, "{}", key.process_id);
+        assert!(i32::try_from(key.process_id).is_ok(), "{} is no int4", key.process_id);
     }
 }
 
