@@ -49,14 +49,16 @@ impl Signals {
     /// Begins to listen, within a tokio runtime. From now on none of them ends the process by itself.
     pub fn new() -> io::Result<Signals> {
         ignore_pipe();
-        Ok(Signals {
+        let signals = Signals {
             hup: unix::signal(SignalKind::hangup())?,
             term: unix::signal(SignalKind::terminate())?,
             int: unix::signal(SignalKind::interrupt())?,
             quit: unix::signal(SignalKind::quit())?,
             usr1: unix::signal(SignalKind::user_defined1())?,
             usr2: unix::signal(SignalKind::user_defined2())?,
-        })
+        };
+        mask(libc::SIG_UNBLOCK);
+        Ok(signals)
     }
 
     /// Waits for the next signal. If several have come, those that end the process come first.
@@ -73,6 +75,27 @@ impl Signals {
     }
 }
 
+const OURS: [libc::c_int; 6] =
+    [libc::SIGHUP, libc::SIGTERM, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// From now on, in this thread and those that it starts, signals wait until [`Signals::new`]: without that a SIGHUP
+/// of somebody who has seen the pidfile would end a process that is not ready to reload yet.
+pub fn hold() {
+    mask(libc::SIG_BLOCK);
+}
+
+fn mask(how: libc::c_int) {
+    // SAFETY: the set is made by sigemptyset before anything reads it, and lives until the calls return.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut set);
+        for number in OURS {
+            libc::sigaddset(&raw mut set, number);
+        }
+        libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut());
+    }
+}
+
 /// Makes a write to a closed socket an error instead of the process's end.
 pub fn ignore_pipe() {
     // SAFETY: sets a disposition and installs no handler.
@@ -84,8 +107,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn signals_come_as_nouns() {
+    async fn signals_come_as_nouns_and_one_that_is_early_waits() {
+        hold();
+        // SAFETY: to this thread, which does not take it yet; without `hold` it would end the process.
+        assert_eq!(unsafe { libc::raise(libc::SIGUSR2) }, 0);
         let mut signals = Signals::new().unwrap();
+        assert_eq!(signals.next().await, Signal::Usr2);
         for (number, noun) in [
             (libc::SIGHUP, Signal::Hup),
             (libc::SIGTERM, Signal::Term),

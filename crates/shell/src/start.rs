@@ -116,6 +116,8 @@ pub fn run(files: Files, options: StartOptions) -> Result<(), StartFault> {
         privileges::go_to_background().map_err(StartFault::System)?;
     }
     let quiet = files.quiet || options.daemon;
+    // Before any thread is there, and before the pidfile says whom to signal.
+    signal::hold();
     log::init(reading::log_options(&settings, quiet)).map_err(StartFault::Log)?;
     let pidfile = match &*pidfile {
         "" => None,
