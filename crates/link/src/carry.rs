@@ -19,11 +19,10 @@ pub(crate) struct PutOff(Arc<Parameters>);
 impl Link {
     /// What the client logged in with is held against what servers have by themselves: once.
     #[cold]
-    pub(crate) fn learn_own(&mut self, server: &Server) {
+    pub(crate) fn learn_own(&mut self, server: &mut Server) {
         self.knows_own = true;
-        if *self.client.login != *server.login {
-            let own = model::parameters::difference(&self.client.login, &server.login);
-            self.client.set_own(own.set.iter().map(|parameter| Arc::clone(&parameter.name)).collect());
+        if let Some(own) = server.foreign_to(&self.client.login) {
+            self.client.set_own(own);
         }
     }
 

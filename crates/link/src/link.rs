@@ -129,7 +129,7 @@ impl Link {
             out.to_server.make(|bytes| wire::encode::query(bytes, text));
         }
         if !self.knows_own {
-            self.learn_own(&server);
+            self.learn_own(&mut server);
         }
         self.carrying = !self.policy.dedicated
             && !Arc::ptr_eq(&self.client.parameters, &server.parameters)

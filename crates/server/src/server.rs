@@ -88,6 +88,8 @@ pub struct Server {
     pub parameters: Arc<Parameters>,
     /// What it reported at its login: what a RESET goes back to there.
     pub login: Arc<Parameters>,
+    /// How somebody logged in, and the names of what is set there that is not so in our login.
+    foreign: Option<(Arc<Parameters>, Arc<Vec<Arc<[u8]>>>)>,
     /// Named statements it has.
     pub prepared: Prepared,
     /// Whose unnamed statement it has.
@@ -144,6 +146,7 @@ impl Server {
             status: TransactionStatus::Idle,
             login: Arc::clone(&parameters),
             parameters,
+            foreign: None,
             prepared: Prepared::default(),
             unnamed: None,
             check: Check::None,
@@ -164,6 +167,24 @@ impl Server {
             query_since: Moment::NEVER,
             transaction_since: Moment::NEVER,
         }
+    }
+
+    /// Names of the settings that a client logged in with and that this server does not have by itself; none if their logins
+    /// are the same. The answer is kept: the next client has probably logged in as this one did, and may share it.
+    pub fn foreign_to(&mut self, login: &Arc<Parameters>) -> Option<Arc<Vec<Arc<[u8]>>>> {
+        if Arc::ptr_eq(login, &self.login) || *login == self.login {
+            return None;
+        }
+        if let Some((of, names)) = &self.foreign
+            && Arc::ptr_eq(of, login)
+        {
+            return Some(Arc::clone(names));
+        }
+        let difference = model::parameters::difference(login, &self.login);
+        let names = difference.set.iter().map(|parameter| Arc::clone(&parameter.name)).collect();
+        let names: Arc<Vec<_>> = Arc::new(names);
+        self.foreign = Some((Arc::clone(login), Arc::clone(&names)));
+        Some(names)
     }
 
     /// Whether no message is half sent, half received or unanswered, and no batch is without its Sync.
