@@ -16,7 +16,7 @@ use mio::{Registry, Token};
 use model::{ClientId, Moment, WorkerId};
 use parking_lot::Mutex;
 
-use crate::enter::Entering;
+use crate::entering::Entering;
 use crate::leftover::Leftover;
 use crate::listen::{Listener, SocketFile};
 use crate::session::{Core, Mail, Origin, Phase, Place, Session};

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use baton::Bits;
 use client::login::{
-    Authenticated, AwaitAcceptance, AwaitChallenge, AwaitVerdict, Carried, Greeting, Identity, Login, Next,
-    Replication, Step, Transport,
+    Authenticated, AwaitAcceptance, Carried, Greeting, Identity, Login, Next, Replication, Step, Transport,
 };
 use hub::CancelKey;
 use link::Link;
@@ -14,6 +13,7 @@ use model::{Moment, Refusal};
 use wire::server::TransactionStatus;
 
 use crate::admin::Admin;
+use crate::entering::{Admitted, Entering, Stage};
 use crate::entry::{Entry, Place, link_policy};
 use crate::home::Home;
 use crate::journal;
@@ -27,64 +27,6 @@ use crate::worker::Worker;
 
 /// The first byte of a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
-
-/// What a login waits for.
-enum Stage {
-    /// Bytes of the client.
-    Reading(Login),
-    /// How the client must prove itself.
-    Challenge(AwaitChallenge),
-    /// The outcome of a slow check.
-    Verdict(AwaitVerdict),
-    /// The first server of its pool, which knows the parameters.
-    FirstServer(Box<Admitted>),
-    /// Nothing: it is being moved, or over.
-    Over,
-}
-
-/// A client that may come in and is not told yet.
-struct Admitted {
-    acceptance: AwaitAcceptance,
-    place: Place,
-    carried: Carried,
-    key: Option<CancelKey>,
-    ticket: Option<pool::Ticket>,
-}
-
-/// A client on its way in.
-pub struct Entering {
-    stage: Stage,
-    /// Who it says it is, and where it goes if it proves that.
-    claimed: Option<(Identity, hub::Seat)>,
-    is_unix: bool,
-    is_direct_tls: bool,
-    has_read: bool,
-    deadline: Moment,
-}
-
-impl Entering {
-    /// A client that was just accepted.
-    pub fn new(shared: &Shared, is_unix: bool, now: Moment) -> Entering {
-        let transport = if is_unix { Transport::Plain } else { shared.transport() };
-        Entering {
-            stage: Stage::Reading(Login::new(transport)),
-            claimed: None,
-            is_unix,
-            is_direct_tls: false,
-            has_read: false,
-            deadline: now.deadline(shared.login_timeout()),
-        }
-    }
-
-    /// It is given up: what it waits for must not find it.
-    pub fn abandon(self) {
-        if let Stage::FirstServer(admitted) = self.stage
-            && let Some(ticket) = admitted.ticket
-        {
-            admitted.place.home.pool().forget(ticket);
-        }
-    }
-}
 
 /// What came of a step.
 enum Outcome {

@@ -21,6 +21,7 @@ pub mod outlive;
 mod waiting;
 pub mod claim;
 pub mod entry;
+mod entering;
 pub mod reception;
 pub mod admin;
 

@@ -15,7 +15,7 @@ use pool::{Grant, Ticket};
 use volley::Miss;
 
 use crate::admin::Admin;
-use crate::enter::Entering;
+use crate::entering::Entering;
 use crate::fanout::Notes;
 use crate::home::Home;
 use crate::leftover::Leftover;
@@ -343,7 +343,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::enter::Entering;
+    use crate::entering::Entering;
 
     /// What an idle client without TLS costs in user space is to stay below 512 bytes. With its share of tables:
     ///
