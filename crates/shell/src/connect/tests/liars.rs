@@ -196,7 +196,7 @@ async fn cancel_requests_to_a_silent_server_all_end_and_few_are_under_way() {
         .collect();
     let mut open = Vec::new();
     for task in tasks {
-        assert!(matches!(task.await.unwrap(), Err(ConnectError::Timeout(Stage::Cancel))));
+        assert!(matches!(task.await.unwrap(), Err(ConnectError::Timeout(_))));
     }
     while let Ok(Ok((stream, _))) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
         open.push(stream);
