@@ -68,6 +68,8 @@ pub fn ini(
         ("default_pool_size", sizes.pool_size.to_string()),
         ("max_client_conn", sizes.clients_max.to_string()),
         ("ignore_startup_parameters", "extra_float_digits".to_owned()),
+        // The default depends on the pooler and its version: one would encrypt for PostgreSQL, another not.
+        ("server_tls_sslmode", "disable".to_owned()),
         ("log_connections", "0".to_owned()),
         ("log_disconnections", "0".to_owned()),
     ];
