@@ -1,6 +1,6 @@
 //! A closed loop: so many clients, each with one query under way, always. Used where pgbench cannot
 //! tell (exact percentiles, thousands of clients, idle ones); it never opens or closes a connection
-//! while it measures.
+//! while it measures: that is [`crate::churn`].
 //!
 //! Call order: `Swarm::log_in`, then `ask_once` or `run` any number of times, then drop it.
 
@@ -367,7 +367,8 @@ pub fn closed_loop(
     Ok(whole)
 }
 
-fn in_parallel<I: Send, O: Send>(
+/// The same on a thread for each input; the outputs in their order.
+pub(crate) fn in_parallel<I: Send, O: Send>(
     inputs: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> io::Result<O> + Sync,
 ) -> io::Result<Vec<O>> {

@@ -25,6 +25,7 @@ pub mod process;
 pub mod target;
 
 pub mod canned;
+pub mod churn;
 pub mod generator;
 pub mod histogram;
 pub mod pgbench;

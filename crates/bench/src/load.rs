@@ -104,15 +104,15 @@ pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> R
     if let Some(why) = beyond(arena, step) {
         return Ok(Outcome::LeftOut(why));
     }
-    if let Load::Memory { clients } = step.load {
-        return own::memory(arena, step.target, clients);
-    }
-    let for_the_step = arena.is_short_lived(step.target);
+    // Memory is measured on a process of its own.
+    let has_process = !matches!(step.load, Load::Memory { .. });
+    let for_the_step = has_process && arena.is_short_lived(step.target);
     if for_the_step && let Err(error) = arena.start_for_step(step) {
         arena.stop.check()?;
         return Ok(Outcome::Failed(error.to_string()));
     }
     match arena.target(step.target).map(Target::check_alive) {
+        _ if !has_process => {}
         Some(Ok(())) => {}
         Some(Err(why)) => return Ok(Outcome::Failed(why)),
         None => return Ok(Outcome::LeftOut("it is not running".to_owned())),
@@ -123,7 +123,9 @@ pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> R
         }
         Load::Sysbench { script, .. } => real::sysbench(arena, plan, step, script),
         Load::Copy { direction } => bulk::copy(arena, plan, step.target, direction),
-        Load::Crowd { .. } | Load::Canned { .. } => own::closed_loop(arena, plan, step, load_threads),
+        Load::Crowd { .. } | Load::Canned { .. } | Load::Churn { .. } => {
+            own::closed_loop(arena, plan, step, load_threads)
+        }
         Load::Memory { clients } => own::memory(arena, step.target, clients),
     };
     if for_the_step {

@@ -169,6 +169,8 @@ pub enum LoadName {
     Crowd,
     /// Our generator against the canned-reply server: the pooler alone
     Canned,
+    /// Our generator against the canned-reply server, a new connection for each query
+    Churn,
     /// Idle clients
     Memory,
 }

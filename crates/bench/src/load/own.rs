@@ -1,7 +1,8 @@
-//! The loads of our own generator: the closed loop and the idle crowd.
+//! The loads of our own generator: the closed loop, the coming and going, and the idle crowd.
 
 use super::{Measurement, Outcome, watch};
 use crate::arena::Arena;
+use crate::churn;
 use crate::error::BenchError;
 use crate::generator::{self, Door, Swarm, Window};
 use crate::plan::{Load, Plan, Step};
@@ -32,7 +33,7 @@ fn postgres_door(target: &Target) -> Result<Option<Door>, BenchError> {
     }))
 }
 
-/// Every client with one query under way, always.
+/// Every client with one query under way, always; or each on a visit with one query.
 pub fn closed_loop(
     arena: &mut Arena,
     plan: &Plan,
@@ -54,7 +55,11 @@ pub fn closed_loop(
     }
     let window = Window { warm_up: WARM_UP, measured: Duration::from_secs(plan.seconds.into()) };
     let watch = watch(arena, step.target, on_postgres)?;
-    let ran = generator::closed_loop(&door, step.load.clients(), threads, window, &arena.stop);
+    let clients = step.load.clients();
+    let ran = match step.load {
+        Load::Churn { .. } => churn::run(&door, clients, threads, window, &arena.stop),
+        _ => generator::closed_loop(&door, clients, threads, window, &arena.stop),
+    };
     let seen = watch.end();
     let tally = ran.map_err(BenchError::io("generating load"))?;
     let measured = Measurement {

@@ -3,7 +3,7 @@
 use super::{LoadName, Mode, Options};
 use crate::plan::{Direction, Load, Login, Oltp, Script};
 
-const ALL: [LoadName; 9] = [
+const ALL: [LoadName; 10] = [
     LoadName::Pgbench,
     LoadName::Tpcb,
     LoadName::Connect,
@@ -12,6 +12,7 @@ const ALL: [LoadName; 9] = [
     LoadName::Sysbench,
     LoadName::Crowd,
     LoadName::Canned,
+    LoadName::Churn,
     LoadName::Memory,
 ];
 const MODES: [Mode; 3] = [Mode::Simple, Mode::Extended, Mode::Prepared];
@@ -61,6 +62,9 @@ impl Options {
             LoadName::Canned => {
                 let usual: &[usize] = if self.quick { &[20, 200] } else { &[1, 20, 200, 1_000, 10_000] };
                 counts(usual).into_iter().map(|clients| Load::Canned { clients }).collect()
+            }
+            LoadName::Churn => {
+                counts(&[1, 50, 100]).into_iter().map(|clients| Load::Churn { clients }).collect()
             }
             LoadName::Memory => self.idle_clients.iter().map(|&clients| Load::Memory { clients }).collect(),
         }

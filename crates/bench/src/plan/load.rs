@@ -64,6 +64,11 @@ pub enum Load {
         /// Clients.
         clients: usize,
     },
+    /// Clients that come, ask once and go, against the canned-reply server.
+    Churn {
+        /// Clients.
+        clients: usize,
+    },
     /// Idle clients over the canned-reply server.
     Memory {
         /// Clients.
@@ -145,6 +150,7 @@ impl Load {
             | Load::Sysbench { clients, .. }
             | Load::Crowd { clients }
             | Load::Canned { clients }
+            | Load::Churn { clients }
             | Load::Memory { clients } => clients,
         }
     }
@@ -166,6 +172,7 @@ impl Load {
             Load::Copy { direction: Direction::In } => "COPY of 100 MB from the client".to_owned(),
             Load::Crowd { .. } => "closed loop on PostgreSQL".to_owned(),
             Load::Canned { .. } => "canned replies".to_owned(),
+            Load::Churn { .. } => "a connection per canned reply".to_owned(),
             Load::Memory { .. } => return format!("memory, {clients} idle client{plural}"),
         };
         format!("{what}, {clients} client{plural}")
@@ -185,20 +192,21 @@ impl Load {
             Load::Copy { direction: Direction::In } => "copy-in".to_owned(),
             Load::Crowd { .. } => "crowd".to_owned(),
             Load::Canned { .. } => "canned".to_owned(),
+            Load::Churn { .. } => "churn".to_owned(),
             Load::Memory { .. } => "memory".to_owned(),
         }
     }
 
     /// Whether PostgreSQL stands behind it, and not the canned-reply server.
     pub fn needs_postgres(self) -> bool {
-        !matches!(self, Load::Canned { .. } | Load::Memory { .. })
+        !matches!(self, Load::Canned { .. } | Load::Churn { .. } | Load::Memory { .. })
     }
 
     /// Whether this target has anything to show under this load.
     pub fn suits(self, target: Kind) -> bool {
         match self {
             Load::Memory { .. } => target != Kind::Direct && target.reaches_canned(),
-            Load::Canned { .. } => target.reaches_canned(),
+            Load::Canned { .. } | Load::Churn { .. } => target.reaches_canned(),
             // A target that runs already has the one login that its URL says.
             Load::Connect { login, .. } => login == Login::Plain || !matches!(target, Kind::Given(_)),
             _ => true,
@@ -224,7 +232,7 @@ impl Load {
         let clients = self.clients() as f64;
         let more = match self {
             Load::Pgbench { .. } | Load::Walled { .. } => 0.2 + clients * 0.001,
-            Load::Connect { .. } | Load::Sysbench { .. } => 0.3,
+            Load::Connect { .. } | Load::Sysbench { .. } | Load::Churn { .. } => 0.3,
             Load::Canned { .. } | Load::Crowd { .. } => 0.5 + clients * 0.0002,
             Load::Burst { .. } => return Duration::from_secs_f64(0.2 + clients * 0.002),
             Load::Copy { .. } => return Duration::from_secs_f64(0.7),
