@@ -14,9 +14,12 @@ pub struct Answer {
     pub timeline: u32,
     /// Sessions on it may not write unless they say so.
     pub read_only: bool,
+    /// The highest timeline that its log is shown to be of, on a standby: what it has replayed is of that history. It may
+    /// be shown later than it is so, and never earlier.
+    pub history: u32,
     /// When its postmaster was started, in microseconds: two names of one running server say the same.
     pub started: u64,
-    /// Where its log ends, in bytes: written on a primary, replayed on a standby.
+    /// Where its log ends, in bytes: inserted on a primary, whether it is on disk or not; replayed on a standby.
     pub position: u64,
     /// How long ago the last commit that it replayed was made, as long as it has more to replay.
     pub behind: Duration,

@@ -38,6 +38,8 @@ pub enum Balance {
     First,
     /// The one with the fewest connections.
     Least,
+    /// Of two taken at random the one with fewer; for new connections as `Least`.
+    Random,
 }
 
 impl Cluster {
@@ -51,6 +53,20 @@ impl Cluster {
         };
         self.nodes[node.index()].servers += 1;
         Some(node)
+    }
+
+    /// As [`Cluster::choose`], where only one node will do.
+    pub fn choose_this(&mut self, node: NodeId, wanted: Wanted) -> bool {
+        let fits = self.may_have(node, wanted);
+        if fits {
+            self.nodes[node.index()].servers += 1;
+        }
+        fits
+    }
+
+    /// Whether a node would be fit for a new connection of this kind.
+    pub fn may_have(&self, node: NodeId, wanted: Wanted) -> bool {
+        node.index() < self.nodes.len() && self.fits(node, wanted)
     }
 
     /// Whether [`Cluster::choose`] would find one.
@@ -102,7 +118,7 @@ impl Cluster {
                 self.turn = self.turn.wrapping_add(1);
                 among[self.turn % among.len()]
             }
-            Balance::Least => {
+            Balance::Least | Balance::Random => {
                 let load = |node: &NodeId| servers(node) / share(node);
                 let mut best = among[0];
                 for node in among {

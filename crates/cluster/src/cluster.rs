@@ -1,11 +1,15 @@
 //! The cluster itself: its events, and when which node is asked.
 
 use std::fmt;
+use std::sync::Arc;
 
 use model::Moment;
 
 use crate::answer::{Answer, Failure, Sign};
-use crate::limits::{HURRY, Limits, RETRY, SIGNS_EVERY};
+use crate::board::Board;
+use crate::choose::Wanted;
+use crate::fresh::Log;
+use crate::limits::{HASTE, HURRY, Limits, MISSED_FOR, RETRY, SIGNS_EVERY, SOON};
 use crate::node::{Node, Reach};
 
 /// A node's place in the list of hosts.
@@ -36,6 +40,19 @@ pub struct Cluster {
     pub(crate) is_split: bool,
     /// For round robin.
     pub(crate) turn: usize,
+    /// What the primary has written.
+    pub(crate) log: Log,
+    /// Of which primary and timeline that is.
+    pub(crate) log_of: Option<(NodeId, u32)>,
+    /// Who may be read from.
+    pub(crate) board: Arc<Board>,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Whoever still looks at it finds nobody.
+        self.board.close();
+    }
 }
 
 /// A node to ask.
@@ -122,15 +139,19 @@ impl fmt::Display for What {
 impl Cluster {
     /// Nothing is known of any node yet, and all are asked at the first tick.
     pub fn new(now: Moment, count: usize, limits: Limits) -> Cluster {
+        let count = count.min(usize::from(u16::MAX));
         Cluster {
             limits,
-            nodes: (0..count.min(usize::from(u16::MAX))).map(|_| Node::new(now)).collect(),
+            nodes: (0..count).map(|_| Node::new(now)).collect(),
             system: None,
             timeline: 0,
             primary: None,
             last_writer: None,
             is_split: false,
             turn: 0,
+            log: Log::default(),
+            log_of: None,
+            board: Arc::new(Board::new(count)),
         }
     }
 
@@ -143,6 +164,11 @@ impl Cluster {
     /// Puts new limits in force.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// Who may be read from.
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
     }
 
     /// A probe has ended.
@@ -176,6 +202,7 @@ impl Cluster {
             effects.facts.push(Fact { node: Some(node), what });
         }
         self.judge(&mut effects);
+        self.publish(outcome.ok().map(|answer| (node, answer)));
         self.ask_due(now, &mut effects);
         effects
     }
@@ -202,16 +229,55 @@ impl Cluster {
 
     /// When [`Cluster::tick`] has something to do.
     pub fn next_tick(&self) -> Moment {
-        let idle = self.nodes.iter().filter(|node| !node.is_probing && !node.is_gone);
-        let due = idle.map(|node| node.due);
+        let idle = self.members().filter(|node| !node.is_probing);
+        let due = idle.map(|node| self.due(node));
         due.min().unwrap_or(Moment::NEVER)
     }
 
+    /// When a node is to be asked: soon, while clients miss what they have written.
+    fn due(&self, node: &Node) -> Moment {
+        let missed_at = self.board.missed_at();
+        let is_missed = missed_at > Moment::default()
+            && node.reach == Reach::Up
+            && node.asked_at < missed_at + MISSED_FOR
+            && (node.asked_at <= missed_at || !self.board.is_caught_up());
+        if is_missed { node.due.min(node.asked_at + SOON) } else { node.due }
+    }
+
+    /// What clients may know of who can be read from. `said`: what a node has just said.
+    pub(crate) fn publish(&mut self, said: Option<(NodeId, Answer)>) {
+        // One that is down has said what it has said: reads go on meanwhile.
+        let of = self.primary.map(|primary| (primary, self.timeline));
+        if of != self.log_of {
+            self.log.clear();
+            self.log_of = of;
+        }
+        if let (Some((node, answer)), Some((primary, timeline))) = (said, of)
+            && node == primary
+            && answer.timeline == timeline
+        {
+            self.log.push(self.nodes[node.index()].asked_at, answer.position);
+        }
+        for node in (0..self.nodes.len() as u16).map(NodeId) {
+            let record = &self.nodes[node.index()];
+            let is_open = self.fits(node, Wanted::Standby);
+            // What was replayed of another timeline's log is measured by another rule.
+            let of_this = record.answer.filter(|answer| {
+                is_open && of.is_some() && answer.in_recovery && answer.history == self.timeline
+            });
+            let fresh = of_this.map_or(Moment::default(), |answer| self.log.as_of(answer.position));
+            self.board.publish(node, is_open, fresh, record.answered_to);
+        }
+    }
+
     fn ask_due(&mut self, now: Moment, effects: &mut Effects) {
-        for (index, node) in (0..).zip(&mut self.nodes) {
-            if !node.is_probing && !node.is_gone && node.due <= now {
-                let fresh = node.ask(now) || node.reach != Reach::Up;
-                effects.probes.push(Probe { node: NodeId(index), fresh });
+        for node in (0..self.nodes.len() as u16).map(NodeId) {
+            let record = &self.nodes[node.index()];
+            if !record.is_probing && !record.is_gone && self.due(record) <= now {
+                let haste = HASTE.min(self.limits.interval / 2);
+                let record = &mut self.nodes[node.index()];
+                let fresh = record.ask(now, haste) || record.reach != Reach::Up;
+                effects.probes.push(Probe { node, fresh });
             }
         }
     }

@@ -13,6 +13,9 @@
 //! add(), remove(node)       ->  the list of hosts is another one; nodes in both stay what they are
 //! ```
 //!
+//! The rule of reads: what a standby lacks of what a client has written is known without asking anybody for each
+//! query. See `fresh` and `board`.
+//!
 //! The rule of writes: a cluster has one system identifier, agreed upon by its nodes once and never changed, and
 //! the highest timeline that any of them was seen on. A node is written to only if it has proved, itself and on
 //! the SQL side, that it is out of recovery, on that timeline, of that identifier, and no other node claims the
@@ -21,9 +24,11 @@
 #![warn(missing_docs)]
 
 mod answer;
+mod board;
 mod choose;
 mod cluster;
 mod fate;
+mod fresh;
 mod judge;
 mod limits;
 mod members;
@@ -34,6 +39,7 @@ mod view;
 mod tests;
 
 pub use answer::{Answer, Failure, Sign};
+pub use board::{Board, Need};
 pub use choose::{Balance, Wanted};
 pub use cluster::{Cluster, Effects, Fact, NodeId, Probe, What};
 pub use fate::Fate;

@@ -1,7 +1,10 @@
 //! Which nodes there are: those that come, go, are drained, or have no readers.
 
+use std::sync::Arc;
+
 use model::Moment;
 
+use crate::board::Board;
 use crate::cluster::{Cluster, Effects, NodeId};
 use crate::node::Node;
 
@@ -26,15 +29,25 @@ impl Cluster {
         if id.is_none() {
             self.nodes.pop();
         }
+        self.renew_board();
         id
     }
 
     /// A node is no longer one of the cluster's: it gets nothing more, and what it has ends when it is free.
     pub fn remove(&mut self, node: NodeId) -> Effects {
-        self.changed(node, |record| {
+        let effects = self.changed(node, |record| {
             record.is_drained = false;
             !std::mem::replace(&mut record.is_gone, true)
-        })
+        });
+        self.renew_board();
+        effects
+    }
+
+    /// The numbers of nodes mean others now: whoever looks at the board that was finds nobody there.
+    fn renew_board(&mut self) {
+        self.board.close();
+        self.board = Arc::new(Board::new(self.nodes.len()));
+        self.publish(None);
     }
 
     /// The operator takes a node out, or puts it back.
@@ -73,6 +86,7 @@ impl Cluster {
             effects.changed = change(record);
         }
         self.judge(&mut effects);
+        self.publish(None);
         effects
     }
 }

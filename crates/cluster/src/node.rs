@@ -53,6 +53,8 @@ pub(crate) struct Node {
     pub(crate) due: Moment,
     /// When the last one began.
     pub(crate) asked_at: Moment,
+    /// When the one began that gave the answer.
+    pub(crate) answered_to: Moment,
     /// The next one makes a connection of its own.
     pub(crate) wants_fresh: bool,
     failures: u32,
@@ -80,6 +82,7 @@ impl Node {
             is_doubted: false,
             due: now,
             asked_at: Moment::default(),
+            answered_to: Moment::default(),
             wants_fresh: true,
             failures: 0,
             probes: 0,
@@ -89,12 +92,14 @@ impl Node {
     }
 
     /// A probe begins; true if it makes a connection of its own.
-    pub(crate) fn ask(&mut self, now: Moment) -> bool {
+    pub(crate) fn ask(&mut self, now: Moment, haste: Duration) -> bool {
         self.is_probing = true;
         self.is_doubted = false;
+        // Those that come close upon one another, for the sake of readers, make no connections.
+        let is_regular = now.since(self.asked_at) >= haste;
         self.asked_at = now;
-        self.probes = self.probes.wrapping_add(1);
-        std::mem::take(&mut self.wants_fresh) || self.probes.is_multiple_of(FRESH_EVERY)
+        self.probes = self.probes.wrapping_add(u32::from(is_regular));
+        std::mem::take(&mut self.wants_fresh) || (is_regular && self.probes.is_multiple_of(FRESH_EVERY))
     }
 
     /// It has answered.
@@ -102,6 +107,7 @@ impl Node {
         self.failures = 0;
         self.failure = None;
         self.answer = Some(answer);
+        self.answered_to = self.asked_at;
         self.proofs_left = self.proofs_left.saturating_sub(1);
         if self.reach == Reach::Up {
             return;

@@ -1,6 +1,7 @@
 //! Tables of small cases, and a run of random events against what must never be.
 
 mod epoch;
+mod fresh;
 mod health;
 mod members;
 mod random;
@@ -26,6 +27,7 @@ pub(crate) const PRIMARY: Answer = Answer {
     in_recovery: false,
     system: 7,
     timeline: 1,
+    history: 1,
     read_only: false,
     started: 1,
     position: 1_000_000,

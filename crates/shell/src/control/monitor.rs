@@ -93,7 +93,8 @@ fn failure(error: &ProbeError) -> Failure {
     }
 }
 
-/// What a node is asked: nothing that needs a right. Functions that fail in or out of recovery are guarded, because a
+/// What a node is asked: nothing that needs a right. What a standby receives is shown only to roles that may read
+/// statistics; for others its own files show later that it follows a new timeline. Functions that fail in or out of recovery are guarded, because a
 /// promotion can come at any time; then the probe fails and the next one does not.
 const QUESTION: &str = "select pg_catalog.pg_is_in_recovery(), \
     (select system_identifier from pg_catalog.pg_control_system()), \
@@ -104,13 +105,18 @@ const QUESTION: &str = "select pg_catalog.pg_is_in_recovery(), \
     pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())::pg_catalog.numeric, \
     pg_catalog.pg_wal_lsn_diff(case when pg_catalog.pg_is_in_recovery() \
     then coalesce(pg_catalog.pg_last_wal_replay_lsn(), '0/0') \
-    else pg_catalog.pg_current_wal_lsn() end, '0/0'), \
+    else pg_catalog.pg_current_wal_insert_lsn() end, '0/0'), \
     case when not pg_catalog.pg_is_in_recovery() \
     or pg_catalog.pg_last_wal_receive_lsn() = pg_catalog.pg_last_wal_replay_lsn() then 0 else \
-    pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - pg_catalog.pg_last_xact_replay_timestamp()) end";
+    pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - pg_catalog.pg_last_xact_replay_timestamp()) end, \
+    greatest((select timeline_id from pg_catalog.pg_control_checkpoint()), \
+    (select min_recovery_end_timeline from pg_catalog.pg_control_recovery()), \
+    (select received_tli from pg_catalog.pg_stat_wal_receiver))";
 
 fn answer(row: &[Option<Box<[u8]>>]) -> Option<Answer> {
-    let [in_recovery, system, timeline, read_only, started, position, behind] = row else { return None };
+    let [in_recovery, system, timeline, read_only, started, position, behind, history] = row else {
+        return None;
+    };
     let text = |column: &Option<Box<[u8]>>| {
         column.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned)
     };
@@ -121,6 +127,7 @@ fn answer(row: &[Option<Box<[u8]>>]) -> Option<Answer> {
         // Signed in SQL, and only ever compared.
         system: text(system)?.parse::<i64>().ok()?.cast_unsigned(),
         timeline: u32::from_str_radix(&text(timeline)?, 16).ok()?,
+        history: text(history)?.parse().ok()?,
         read_only: text(read_only)? == "on",
         started: (seconds(started) * 1e6) as u64,
         position: position.split('.').next()?.parse().ok()?,
