@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use client::{Client, Rest};
 use model::{Moment, Refusal, Statements};
 use server::ledger::OWED_MAX;
-use server::{Entry, Owed, Server};
+use server::{Entry, Owed, Retry, Server};
 use wire::Header;
 use wire::client::{Target, tag};
 
@@ -181,7 +181,10 @@ impl Pair<'_> {
                 Step::Close(refusal) => break Then::Close(refusal),
             }
         };
-        self.emit_made();
+        // Where the server may still refuse all of it, the client hears nothing before the server has spoken.
+        if self.server.retry == Retry::No {
+            self.emit_made();
+        }
         Progress { consumed: at, then }
     }
 

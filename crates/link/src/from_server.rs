@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal};
-use server::{Broken, Check, Entry, Instead, Owed, Passes, Server};
+use server::{Broken, Check, Entry, Instead, Owed, Passes, Retry, Server};
 use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus, tag};
 
 use crate::link::Link;
 use crate::out::{Out, Tally};
 use crate::progress::{Progress, Then};
+use crate::route::ELSEWHERE;
 use crate::stale;
 use crate::state::State;
 
@@ -500,6 +501,10 @@ impl<'a> Ear<'a> {
         if front.swallow && self.server.ledger.front().is_some_and(|sync| sync.swallow) {
             // What fails is ours to its end; where the Sync is the client's, the client must know.
             self.keep_excuse(body);
+            return Fate::Swallow;
+        }
+        if self.server.retry == Retry::May && ELSEWHERE.contains(&&*code) {
+            self.take_back();
             return Fate::Swallow;
         }
         match front.marks.refusal {

@@ -18,6 +18,7 @@ mod out;
 mod outlive;
 mod policy;
 mod prepared;
+mod route;
 mod stale;
 mod state;
 pub mod unpaired;
@@ -31,6 +32,7 @@ pub use link::{Granted, Link, Standing};
 pub use out::{Out, Side, Span, Tally};
 pub use policy::Policy;
 pub use progress::{Progress, Then};
+pub use route::{Ground, Reason as PrimaryReason, Verdict, Way};
 pub use sql::state::{Functions, Reason};
 pub use state::pins::Pins;
 

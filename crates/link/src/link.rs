@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use client::Client;
 use model::{Moment, PoolMode, Refusal, Statements};
-use server::{Broken, Server};
+use server::{Broken, Retry, Server};
 use wire::server::TransactionStatus;
 
 use crate::channels::Channels;
@@ -254,6 +254,7 @@ impl Link {
         self.has_told_loss = false;
         self.quiet_since = now;
         let mut server = self.server.take()?;
+        server.retry = Retry::No;
         self.permit = Permit::None;
         if let Some(state) = self.state.take() {
             leave(&state, &mut server);

@@ -114,7 +114,7 @@ impl Side {
     }
 
     #[inline]
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.spans.clear();
         self.made.clear();
         if self.made.capacity() > KEEP_BYTES_MAX {

@@ -39,6 +39,8 @@ pub struct Policy {
     pub notify_pins: bool,
     /// The client outlives the loss of its server, where nothing of its session is lost with it.
     pub rides_out: bool,
+    /// Its reads may go to other servers than its writes: for whoever asks for one.
+    pub splits: bool,
     /// Limits of time; zero is off.
     pub query_timeout: Duration,
     /// Idle within a transaction.
@@ -95,6 +97,7 @@ impl Default for Policy {
             listen_fanout: false,
             notify_pins: false,
             rides_out: false,
+            splits: false,
             query_timeout: Duration::ZERO,
             idle_transaction_timeout: Duration::ZERO,
             transaction_timeout: Duration::ZERO,

@@ -13,6 +13,7 @@ mod prepared;
 mod random;
 mod random_prepare;
 mod random_state;
+mod route;
 mod script;
 mod segments;
 mod session;

@@ -145,6 +145,12 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         Some(Dedicated { slot: self.slots.reserve(self.epoch, true), evicted })
     }
 
+    /// Whether a client that comes now would wait for nothing but the next attempt: no server is there, and the last
+    /// could not be opened.
+    pub fn is_failing(&self, now: Moment) -> bool {
+        self.opening.failures > 0 && self.slots.connected() == 0 && now < self.opening.retry_from
+    }
+
     /// The cached error, if a client that comes now has nothing to hope for.
     pub(crate) fn login_fails(&self, now: Moment) -> Option<Arc<LoginError>> {
         let error = self.opening.login_error.as_ref()?;

@@ -218,6 +218,11 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         self.slots.in_use()
     }
 
+    /// How many have a server or wait for one.
+    pub fn load(&self) -> u32 {
+        self.slots.count(State::Active) + self.waiting()
+    }
+
     /// Numbers for the console.
     pub fn counts(&self, now: Moment) -> Counts {
         let idle = self.slots.count(State::Idle);

@@ -14,4 +14,4 @@ mod server;
 mod tests;
 
 pub use ledger::{Entry, Instead, Ledger, Made, Marks, Owed, Passes};
-pub use server::{Broken, Check, Left, Server, Undescribed, UnnamedOf};
+pub use server::{Broken, Check, Left, Retry, Server, Undescribed, UnnamedOf};

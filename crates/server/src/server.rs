@@ -66,6 +66,18 @@ pub enum Left {
     Forever,
 }
 
+/// Whether what a server refuses may be sent to another one, as if this had never had it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retry {
+    /// It may not: the client has heard something of the answer, or there is no other.
+    #[default]
+    No,
+    /// It may.
+    May,
+    /// It has been refused: nothing more of this answer is for the client.
+    Due,
+}
+
 /// A portal of a statement that nobody has described yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undescribed {
@@ -96,6 +108,8 @@ pub struct Server {
     pub unnamed: Option<UnnamedOf>,
     /// Whether a statement is compared with what was told of it.
     pub check: Check,
+    /// Whether what it refuses may be sent to another.
+    pub retry: Retry,
     /// The portal that was bound last, if its description is of interest.
     pub undescribed: Option<Undescribed>,
     /// The first half of a description: the parameters.
@@ -150,6 +164,7 @@ impl Server {
             prepared: Prepared::default(),
             unnamed: None,
             check: Check::None,
+            retry: Retry::No,
             undescribed: None,
             described: None,
             altering: false,

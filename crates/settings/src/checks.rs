@@ -6,7 +6,7 @@ use crate::effective::Effective;
 use crate::problem::{Place, Problem, ProblemKind};
 use crate::settings::Settings;
 use crate::table::{Database, General};
-use crate::words::{AuthType, SslMode};
+use crate::words::{AuthType, ReadSplit, SessionAttrs, SslMode};
 
 /// What is wrong with an entry of `[databases]` taken as a whole.
 pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Problem> {
@@ -23,10 +23,22 @@ pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Proble
         }
     }
     let hosts = database.hosts.len().max(1);
-    (!database.ports.suit(hosts)).then(|| {
+    if !database.ports.suit(hosts) {
         let problem = place.problem("port", ProblemKind::BadValue);
-        Problem { allowed: Some(format!("one port, or {hosts}: one for each host")), ..problem }
-    })
+        return Some(Problem {
+            allowed: Some(format!("one port, or {hosts}: one for each host")),
+            ..problem
+        });
+    }
+    let writes =
+        matches!(database.target_session_attrs, Some(SessionAttrs::ReadWrite | SessionAttrs::Primary));
+    if database.read_write_split == ReadSplit::Off || (writes && hosts > 1) {
+        return None;
+    }
+    let other = if writes { "host" } else { "target_session_attrs" };
+    let problem = place.problem("read_write_split", ProblemKind::Needs { other });
+    let allowed = Some("several hosts, and target_session_attrs = read-write or primary".to_owned());
+    Some(Problem { allowed, ..problem })
 }
 
 /// The entries whose hosts are to be monitored, and nobody is said to do it.

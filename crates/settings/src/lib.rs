@@ -12,6 +12,7 @@
 
 mod checks;
 mod connstr;
+mod consistency;
 mod diff;
 mod effective;
 mod host;
@@ -31,6 +32,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use consistency::Consistency;
 pub use diff::{Changes, Reloaded, reload};
 pub use effective::Effective;
 pub use host::{Host, Ports};
@@ -46,5 +48,6 @@ pub use table::{
 pub use topology::{Topology, Url};
 pub use value::Kind;
 pub use words::{
-    AuthType, Compat, IoBackend, ListenLost, LoadBalance, ServerAuth, SessionAttrs, SslMode, TlsProtocols,
+    AuthType, Compat, IoBackend, ListenLost, LoadBalance, ReadSplit, ServerAuth, SessionAttrs, SslMode,
+    TlsProtocols,
 };

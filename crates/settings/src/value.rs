@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use model::{PoolMode, StateMode};
 
+use crate::consistency::Consistency;
 use crate::host::{Host, Ports};
 use crate::secret::{HIDDEN, Secret};
 use crate::share::Share;
 use crate::topology::Topology;
 use crate::words::{
-    AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, STATE_MODES, ServerAuth, SessionAttrs,
-    SslMode, TLS_WORDS, TlsProtocols, Word,
+    AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, ReadSplit, STATE_MODES, ServerAuth,
+    SessionAttrs, SslMode, TLS_WORDS, TlsProtocols, Word,
 };
 
 /// What a key takes.
@@ -48,6 +49,8 @@ pub enum Kind {
     Functions,
     /// A whole number, or a part of another one.
     Share,
+    /// How current a read must be.
+    Consistency,
     /// One of these words.
     Word(&'static [&'static str]),
     /// Some of these words, between commas.
@@ -80,6 +83,7 @@ impl Kind {
             Kind::Path => "path",
             Kind::List | Kind::Functions | Kind::Words(_) | Kind::TlsProtocols => "list",
             Kind::Share => "number or percent",
+            Kind::Consistency => "word",
             Kind::Word(_) => "word",
             Kind::Host => "host",
             Kind::Hosts => "list of hosts",
@@ -108,6 +112,7 @@ impl Kind {
             Kind::List => "words between commas".to_owned(),
             Kind::Functions => "names of functions between commas, without schema and brackets".to_owned(),
             Kind::Share => "a whole number of 0 or more, or 1% to 100%".to_owned(),
+            Kind::Consistency => "session, bounded(MILLISECONDS) or eventual".to_owned(),
             Kind::Word(words) => format!("one of {}", words.join(", ")),
             Kind::Words(words) => format!("one or more of {}, between commas", words.join(", ")),
             Kind::TlsProtocols => {
@@ -287,6 +292,20 @@ impl Value for Vec<ServerAuth> {
     }
 }
 
+impl Value for Consistency {
+    fn unset() -> Consistency {
+        Consistency::Session
+    }
+
+    fn parse(text: &str, _: Kind) -> Option<Consistency> {
+        Consistency::parse(text)
+    }
+
+    fn show(&self, _: Kind) -> Option<String> {
+        Some(self.to_string())
+    }
+}
+
 impl Value for Share {
     fn unset() -> Share {
         Share::Count(0)
@@ -403,6 +422,7 @@ word_values! {
     ListenLost = ListenLost::Warning,
     IoBackend = IoBackend::Auto,
     SessionAttrs = SessionAttrs::Any,
+    ReadSplit = ReadSplit::Off,
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> + Clone {

@@ -90,6 +90,19 @@ words! {
     /// Each new server connection goes to the host with the fewest, in proportion to their readiness. Of hosts that
     /// are not monitored, as `RoundRobin`.
     LeastConnections = "least-connections",
+    /// Of two hosts chosen at random the one with fewer. Of hosts that are not monitored, as `RoundRobin`.
+    Random = "random",
+}
+
+words! {
+    /// `read_write_split`: which of a client's transactions may run on a standby.
+    ReadSplit:
+    /// None.
+    Off = "off",
+    /// Those that say so themselves.
+    Intent = "intent",
+    /// Those, and single statements that are proved to read only.
+    Statement = "statement",
 }
 
 words! {

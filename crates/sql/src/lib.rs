@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod fingerprint;
+pub mod intent;
 mod lexer;
 pub mod name;
 pub mod repeat;

@@ -7,12 +7,13 @@ use model::{PoolMode, StateMode};
 use super::Status::Built;
 use super::Status::NotBuilt;
 use super::table;
+use crate::consistency::Consistency;
 use crate::host::{Host, Ports};
 use crate::secret::Secret;
 use crate::share::Share;
 use crate::topology::Topology;
 use crate::value::{COUNT, Kind, POOL_MODE, PORT, STATE_MODE};
-use crate::words::{LoadBalance, SessionAttrs};
+use crate::words::{LoadBalance, ReadSplit, SessionAttrs};
 
 table! {
     /// One entry of `[databases]`. Where a field is `None`, the setting in `[pgbouncer]` holds; the order
@@ -80,7 +81,9 @@ table! {
     pool_mode: Option<PoolMode> = POOL_MODE, None, Reload, Built;
 
     /// With several hosts: `round-robin` gives each new server connection to the next one, `disable` stays on
-    /// one until it fails, `least-connections` (with `target_session_attrs`) gives it to the one that has fewest.
+    /// one until it fails, `least-connections` (with `target_session_attrs`) gives it to the one that has fewest,
+    /// `random` to the one with fewer of two that are chosen at random. With `read_write_split` it says in the same way
+    /// which standby each read goes to, where `disable` is the first of the list that is fit.
     load_balance_hosts: LoadBalance = Kind::Word(LoadBalance::NAMES), Some("round-robin"), Reconnect, Built;
 
     /// What the servers of this database must be, in libpq's words: `read-write`, `primary`, `standby`,
@@ -108,6 +111,18 @@ table! {
 
     /// The same in seconds since the commit that a standby replayed last, as long as it has something to replay.
     max_replica_lag: Option<Duration> = Kind::Seconds, None, Reload, Built;
+
+    /// Which transactions of a client may run on a standby instead of the primary: `off`, none; `intent`, those that say
+    /// so themselves (`BEGIN READ ONLY`, `default_transaction_read_only = on`, a comment `/* howdah: standby */` in
+    /// front); `statement`, also single statements that are proved to do nothing but read. Needs
+    /// `target_session_attrs = read-write` or `primary`, several hosts, and a pool mode other than `session`. Each
+    /// standby has pools of its own, of the same size.
+    read_write_split: ReadSplit = Kind::Word(ReadSplit::NAMES), Some("off"), Reconnect, Built;
+
+    /// With `read_write_split`: how current a standby must be to be read from. `session`: it has all that this client
+    /// has written; `bounded(MILLISECONDS)`: it has all that was committed so long ago; `eventual`: as it is, within
+    /// `max_replica_lag`. Where no standby is, reads go to the primary.
+    consistency: Consistency = Kind::Consistency, Some("session"), Reload, Built;
 
     /// SQL to run on each new server connection before its first use. An error in it is logged and nothing
     /// else.
