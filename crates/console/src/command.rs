@@ -97,6 +97,7 @@ pub enum Show {
     Peers,
     Pins,
     Pools,
+    Routes,
     Servers,
     Sockets,
     State,
@@ -110,7 +111,7 @@ pub enum Show {
 
 impl Show {
     /// Every table.
-    pub const ALL: [Show; 23] = [
+    pub const ALL: [Show; 24] = [
         Show::ActiveSockets,
         Show::Clients,
         Show::Config,
@@ -125,6 +126,7 @@ impl Show {
         Show::Peers,
         Show::Pins,
         Show::Pools,
+        Show::Routes,
         Show::Servers,
         Show::Sockets,
         Show::State,
@@ -154,6 +156,7 @@ impl Show {
             Show::Peers => "peers",
             Show::Pins => "pins",
             Show::Pools => "pools",
+            Show::Routes => "routes",
             Show::Servers => "servers",
             Show::Sockets => "sockets",
             Show::State => "state",
@@ -238,6 +241,7 @@ impl Command {
                 | Show::Peers
                 | Show::Pins
                 | Show::Pools
+                | Show::Routes
                 | Show::Servers
                 | Show::Sockets
                 | Show::State

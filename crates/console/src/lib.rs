@@ -27,7 +27,7 @@ pub use role::{Login, Role};
 pub use session::{Ask, MESSAGE_SIZE_MAX, Progress, Session};
 pub use snapshot::{
     Buffers, ClientRow, ClientState, ConfigRow, DatabaseRow, DnsHostRow, DnsZoneRow, ListCounts, ListenerRow,
-    MemRow, NodeRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, ServerRow, ServerState,
-    Snapshot, Socket, State, StatsRow, UserRow,
+    MemRow, NodeRow, PeerPoolRow, PeerRow, PinRow, Pinned, PoolRow, Replication, RouteRow, ServerRow,
+    ServerState, Snapshot, Socket, State, StatsRow, UserRow,
 };
 pub use welcome::{DATABASES, is_console, welcome};

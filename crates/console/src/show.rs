@@ -14,6 +14,7 @@ mod peer_pools;
 mod peers;
 mod pins;
 mod pools;
+mod routes;
 mod sockets;
 mod state;
 mod stats;
@@ -46,6 +47,7 @@ pub fn columns(show: Show) -> &'static [Column] {
         Show::Peers => peers::COLUMNS,
         Show::Pins => pins::COLUMNS,
         Show::Pools => pools::COLUMNS,
+        Show::Routes => routes::COLUMNS,
         Show::State => state::COLUMNS,
         Show::Stats => stats::COLUMNS,
         Show::StatsAverages => stats::AVERAGES_COLUMNS,
@@ -73,6 +75,7 @@ pub fn table(show: Show, snapshot: &Snapshot) -> Table {
         Show::Peers => peers::rows(&snapshot.peers),
         Show::Pins => pins::rows(&snapshot.pins),
         Show::Pools => pools::rows(&snapshot.pools),
+        Show::Routes => routes::rows(&snapshot.routes),
         Show::Servers => sockets::servers(&snapshot.servers),
         Show::Sockets => sockets::all(&snapshot.clients, &snapshot.servers),
         Show::State => state::rows(snapshot.state),

@@ -44,6 +44,8 @@ pub struct Snapshot {
     pub mem: Vec<MemRow>,
     /// Hosts of clusters that are monitored.
     pub nodes: Vec<NodeRow>,
+    /// Where transactions went whose reads may go to standbys.
+    pub routes: Vec<RouteRow>,
     /// Names in the DNS cache.
     pub dns_hosts: Vec<DnsHostRow>,
     /// Zones in the DNS cache.
@@ -231,6 +233,8 @@ pub struct PoolRow {
     pub load_balance_hosts: Option<&'static str>,
     /// Servers that clients keep for their session state.
     pub servers_pinned: u64,
+    /// The standby that its servers are on, of a pool for reads alone.
+    pub standby: Option<String>,
 }
 
 /// A pool of cancel requests to one peer.
@@ -446,6 +450,21 @@ pub struct NodeRow {
     pub tags: String,
     /// What the engine says of the whole cluster, or why it could not be asked.
     pub topology: String,
+}
+
+/// Where transactions of one pool went, and why.
+#[derive(Clone, Debug)]
+pub struct RouteRow {
+    /// The database entry.
+    pub database: String,
+    /// The user that its servers log in as.
+    pub user: String,
+    /// `primary`, or the standby's host and port.
+    pub to: String,
+    /// Why, in a few words.
+    pub reason: &'static str,
+    /// How many.
+    pub count: u64,
 }
 
 /// A name in the DNS cache.

@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use model::PoolId;
 use pool::Pool;
 
+use crate::clusters::Place;
+
 /// What tells pools apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolKey {
@@ -13,6 +15,8 @@ pub struct PoolKey {
     pub database: String,
     /// The user that its servers log in as.
     pub user: String,
+    /// The standby that its servers are on, for reads that are split from writes; `None` for the pool that clients enter.
+    pub reader: Option<Place>,
 }
 
 /// One pool. Its name never changes; its limits are in the pool.
@@ -40,6 +44,9 @@ impl<C, S> PoolCell<C, S> {
 
 impl<C, S> fmt::Debug for PoolCell<C, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{} ({})", self.key.database, self.key.user, self.id)
+        match &self.key.reader {
+            None => write!(f, "{}/{} ({})", self.key.database, self.key.user, self.id),
+            Some(place) => write!(f, "{}/{} on {place} ({})", self.key.database, self.key.user, self.id),
+        }
     }
 }

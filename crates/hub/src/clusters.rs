@@ -32,7 +32,7 @@ pub struct NodeRef {
 }
 
 /// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The host.
     pub host: Host,
@@ -126,11 +126,12 @@ pub(crate) fn wanted(attrs: SessionAttrs) -> Wanted {
     }
 }
 
-fn balance(word: LoadBalance) -> Balance {
+pub(crate) fn balance(word: LoadBalance) -> Balance {
     match word {
         LoadBalance::RoundRobin => Balance::RoundRobin,
         LoadBalance::Disable => Balance::First,
         LoadBalance::LeastConnections => Balance::Least,
+        LoadBalance::Random => Balance::Random,
     }
 }
 
@@ -154,6 +155,11 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         if self.has_node(&cell.key) {
             let open = cell.lock().unhold(now);
             work.open_all(&cell, open);
+        } else if cell.key.reader.is_some() {
+            // There are others for reads.
+            let mut pool = cell.lock();
+            pool.hold(now);
+            work.reroute.extend(pool.refuse_waiting());
         } else {
             cell.lock().hold(now);
         }
@@ -161,6 +167,12 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// Whether a server for this pool has somewhere to go, as far as that is known.
     pub(crate) fn has_node(&self, key: &PoolKey) -> bool {
+        if let Some(place) = &key.reader {
+            return self.reader_of(key, place).is_some_and(|(id, node)| {
+                let watched = self.clusters.all.get(&id);
+                watched.is_some_and(|watched| watched.cluster.may_have(node, Wanted::Standby))
+            });
+        }
         self.cluster_of(key).is_none_or(|(id, wanted, _)| {
             self.clusters.all.get(&id).is_some_and(|watched| watched.cluster.can_choose(wanted))
         })
@@ -168,6 +180,12 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// The node for one more server of a pool: `Err` if it has a cluster, and nobody there is fit.
     pub(crate) fn choose(&mut self, now: Moment, key: &PoolKey) -> Result<Option<(NodeRef, Place)>, ()> {
+        if let Some(place) = &key.reader {
+            let (id, node) = self.reader_of(key, place).ok_or(())?;
+            let watched = self.clusters.all.get_mut(&id).ok_or(())?;
+            let fits = watched.cluster.choose_this(node, Wanted::Standby);
+            return fits.then(|| Some((NodeRef { cluster: id, node }, place.clone()))).ok_or(());
+        }
         let Some((id, wanted, balance)) = self.cluster_of(key) else { return Ok(None) };
         let watched = self.clusters.all.get_mut(&id).ok_or(())?;
         let node = watched.cluster.choose(now, wanted, balance).ok_or(())?;
@@ -191,7 +209,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let database = self.database(&self.settings, &key.database)?;
         let attrs = database.target_session_attrs?;
         let id = self.clusters.by_places.get(&places(&self.settings, database))?;
-        Some((*id, wanted(attrs), balance(database.load_balance_hosts)))
+        let wanted = if key.reader.is_some() { Wanted::Standby } else { wanted(attrs) };
+        Some((*id, wanted, balance(database.load_balance_hosts)))
     }
 
     /// What a pool's servers are for, if it has a cluster.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use model::{Moment, PoolId};
 
+use crate::clusters::Place;
 use crate::hub::Hub;
 
 /// So many entries may be made from `*`: names come from clients.
@@ -23,8 +24,8 @@ pub(crate) struct Entry {
     pub(crate) clients: u32,
     /// Servers of all its pools.
     pub(crate) servers: u32,
-    /// By server user.
-    pub(crate) pools: BTreeMap<String, PoolId>,
+    /// By server user, and by standby.
+    pub(crate) pools: BTreeMap<(String, Option<Place>), PoolId>,
     /// Which host the next server goes to first.
     pub(crate) host_next: usize,
     /// Since when it has neither client nor server.
@@ -102,7 +103,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         if !record.is_orphan
             && let Some(entry) = self.entries.get_mut(&record.cell.key.database)
         {
-            entry.pools.remove(&record.cell.key.user);
+            let key = &record.cell.key;
+            entry.pools.remove(&(key.user.clone(), key.reader.clone()));
         }
         self.policies.retain(|(pool, _), _| *pool != id);
     }

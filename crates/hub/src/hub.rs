@@ -13,7 +13,7 @@ use settings::{Effective, Settings};
 
 use crate::admission::Admission;
 use crate::cell::{PoolCell, PoolKey};
-use crate::clusters::Clusters;
+use crate::clusters::{Clusters, Place};
 use crate::drain::State;
 use crate::entry::Entry;
 use crate::policy::{ClientPolicy, pool_limits};
@@ -158,11 +158,23 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// The pool of a database entry, which must exist, and a server user; it is made if there is none.
     pub(crate) fn pool_of(&mut self, now: Moment, database: &str, user: &str) -> Arc<PoolCell<C, S>> {
-        let existing = self.entries.get(database).and_then(|entry| entry.pools.get(user));
+        self.pool_at(now, database, user, None)
+    }
+
+    /// The same, of those for reads on one standby.
+    pub(crate) fn pool_at(
+        &mut self,
+        now: Moment,
+        database: &str,
+        user: &str,
+        reader: Option<Place>,
+    ) -> Arc<PoolCell<C, S>> {
+        let place = (user.to_owned(), reader);
+        let existing = self.entries.get(database).and_then(|entry| entry.pools.get(&place));
         if let Some(record) = existing.and_then(|id| self.pools.get(id)) {
             return Arc::clone(&record.cell);
         }
-        let key = PoolKey { database: database.to_owned(), user: user.to_owned() };
+        let key = PoolKey { database: database.to_owned(), user: place.0.clone(), reader: place.1.clone() };
         let settings = Arc::clone(&self.settings);
         let is_forced =
             self.database(&settings, database).is_some_and(|own| own.user.as_deref() == Some(user));
@@ -186,7 +198,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             is_orphan: false,
         };
         self.pools.insert(id, record);
-        self.entries.entry(database.to_owned()).or_default().pools.insert(user.to_owned(), id);
+        self.entries.entry(database.to_owned()).or_default().pools.insert(place, id);
         cell
     }
 

@@ -44,6 +44,7 @@ mod limits;
 mod clusters;
 mod membership;
 mod topology;
+mod readers;
 mod entry;
 
 mod drain;
@@ -69,6 +70,7 @@ pub use health::{Fitness, Readiness};
 pub use hub::{Hub, Inputs};
 pub use limits::{OpenOrder, OpenRefusal};
 pub use policy::ClientPolicy;
+pub use readers::Split;
 pub use reload::Reload;
 pub use route::{Challenge, Decoy, Derivation, Expected, Facts, Looked, Lookup, Plan, Replication, Seat};
 pub use secrets::Evidence;

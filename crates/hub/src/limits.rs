@@ -226,7 +226,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let Some(entry) = self.entries.get_mut(name).filter(|_| hosts.len() > 1) else { return hosts };
         let count = hosts.len();
         hosts.rotate_left(entry.host_next % count);
-        if database.load_balance_hosts == settings::LoadBalance::RoundRobin {
+        if database.load_balance_hosts != settings::LoadBalance::Disable {
             entry.host_next = (entry.host_next + 1) % count;
         }
         hosts

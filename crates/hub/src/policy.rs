@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{PoolId, PoolMode, StateMode};
-use settings::{Compat, Effective, General};
+use settings::{Compat, Effective, General, ReadSplit};
 
 use crate::hub::Hub;
 
@@ -42,6 +42,8 @@ pub struct ClientPolicy {
     pub server_fast_close: bool,
     /// Its servers are those of a cluster: clients outlive them where they can.
     pub rides_out: bool,
+    /// Its reads may go to standbys.
+    pub splits: bool,
     /// Simple queries are refused.
     pub disable_pqexec: bool,
     /// Parameters that are kept for each client besides the five that always are.
@@ -83,6 +85,8 @@ impl ClientPolicy {
             server_check_query: check_query(general),
             server_fast_close: general.server_fast_close,
             rides_out: server.database.is_some_and(|database| database.target_session_attrs.is_some()),
+            splits: server.database.is_some_and(|database| database.read_write_split != ReadSplit::Off)
+                && server.pool_mode() != PoolMode::Session,
             disable_pqexec: general.disable_pqexec,
             track_extra_parameters: general.track_extra_parameters.clone(),
             ignore_startup_parameters: general.ignore_startup_parameters.clone(),

@@ -51,10 +51,13 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         if record.clients > 0 || record.servers > 0 {
             return Moment::NEVER;
         }
+        if self.keeps_reader(record) {
+            return Moment::NEVER;
+        }
         let pool = record.cell.lock();
         if !pool.is_empty() {
             Moment::NEVER
-        } else if record.is_orphan {
+        } else if record.is_orphan || record.cell.key.reader.is_some() {
             Moment::default()
         } else if record.cell.is_forced && pool.limits().min_size > 0 {
             Moment::NEVER

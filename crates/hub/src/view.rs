@@ -58,11 +58,16 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             pool_mode: effective.pool_mode(),
             load_balance_hosts: effective.database.and_then(load_balance),
             servers_pinned: u64::from(counts.pinned),
+            standby: key.reader.as_ref().map(ToString::to_string),
         }
     }
 
     fn database_row(&self, name: &str, entry: &Entry, database: &Database) -> DatabaseRow {
-        let key = PoolKey { database: name.to_owned(), user: database.user.clone().unwrap_or_default() };
+        let key = PoolKey {
+            database: name.to_owned(),
+            user: database.user.clone().unwrap_or_default(),
+            reader: None,
+        };
         // The row is about the entry, not about one of its users.
         let effective = Effective { user: None, ..self.effective(&self.settings, &key) };
         let hosts: Vec<String> = database.hosts.iter().map(ToString::to_string).collect();

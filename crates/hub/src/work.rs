@@ -21,6 +21,8 @@ pub struct Work<C, S> {
     pub open: Vec<(Arc<PoolCell<C, S>>, Opens)>,
     /// Clients that waited and have a server now.
     pub handovers: Vec<Handover<C, S>>,
+    /// Clients that waited for a server on a standby and are to look for another: they are in no queue any more.
+    pub reroute: Vec<C>,
     /// Nodes to ask, by [`crate::Hub::probed`].
     pub probe: Vec<ProbeOrder>,
     /// Clusters whose servers are to be looked at again, each by [`crate::Hub::fate`].
@@ -37,6 +39,7 @@ impl<C, S> Work<C, S> {
             disconnect: Vec::new(),
             open: Vec::new(),
             handovers: Vec::new(),
+            reroute: Vec::new(),
             probe: Vec::new(),
             recheck: Vec::new(),
             news: Vec::new(),
@@ -47,7 +50,8 @@ impl<C, S> Work<C, S> {
     pub fn is_empty(&self) -> bool {
         let has_nothing_to_end = self.close.is_empty() && self.disconnect.is_empty();
         let has_no_news = self.probe.is_empty() && self.recheck.is_empty() && self.news.is_empty();
-        has_nothing_to_end && self.open.is_empty() && self.handovers.is_empty() && has_no_news
+        let has_nothing_to_give = self.handovers.is_empty() && self.reroute.is_empty();
+        has_nothing_to_end && self.open.is_empty() && has_nothing_to_give && has_no_news
     }
 
     pub(crate) fn extend(&mut self, other: Work<C, S>) {
@@ -55,6 +59,7 @@ impl<C, S> Work<C, S> {
         self.disconnect.extend(other.disconnect);
         self.open.extend(other.open);
         self.handovers.extend(other.handovers);
+        self.reroute.extend(other.reroute);
         self.probe.extend(other.probe);
         self.recheck.extend(other.recheck);
         self.news.extend(other.news);

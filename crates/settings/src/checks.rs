@@ -32,7 +32,7 @@ pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Proble
     }
     let writes =
         matches!(database.target_session_attrs, Some(SessionAttrs::ReadWrite | SessionAttrs::Primary));
-    if database.read_write_split == ReadSplit::Off || (writes && hosts > 1) {
+    if database.read_write_split == ReadSplit::Off || (writes && (hosts > 1 || database.topology.is_some())) {
         return None;
     }
     let other = if writes { "host" } else { "target_session_attrs" };

@@ -23,6 +23,7 @@ use crate::relay;
 use crate::session::{ClientFacts, Core, Letter, Phase, Session, Steady, news};
 use crate::shared::{Identified, Shared};
 use crate::socket::Received;
+use crate::split::Split;
 use crate::worker::Worker;
 
 /// The first byte of a TLS handshake.
@@ -472,6 +473,7 @@ fn welcome(
         // The room that the login took; an idle client keeps none.
         core.pending.clear();
     }
+    let sent = Split::begin(&worker.shared, &home, reception.terms.splits);
     core.phase = Phase::Steady(Steady {
         link: Link::new(machine, Arc::clone(&reception.terms), statements, worker.now),
         home,
@@ -487,7 +489,7 @@ fn welcome(
         unread,
         leaves_at: Moment::NEVER,
         is_mid_message: false,
-        sent: None,
+        sent,
         is_orphan: false,
     });
     core.armed = Moment::NEVER;

@@ -64,6 +64,7 @@ pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
         statement_bytes_max: u64::from(policy.prepared_statement_size_max),
         misuse_closes: policy.is_compat_pgbouncer,
         rides_out: policy.rides_out,
+        splits: policy.splits && !is_dedicated,
         disable_pqexec: policy.disable_pqexec,
         dedicated: is_dedicated,
         reset_query: policy.server_reset_query.as_bytes().into(),

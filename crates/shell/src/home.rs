@@ -12,6 +12,7 @@ use stats::Counters;
 use crate::moored::Moored;
 use crate::reception::Receptions;
 use crate::session::Session;
+use crate::split::Readers;
 
 /// Handles as the pool moves them.
 pub type ClientRef = Arc<Session>;
@@ -26,6 +27,10 @@ pub type Cell = hub::PoolCell<ClientRef, ServerRef>;
 pub struct Home {
     /// The hub's record.
     pub cell: Arc<Cell>,
+    /// It is on one standby, for reads alone.
+    pub is_reader: bool,
+    /// Where the reads of its clients may go, once one of them has asked.
+    pub readers: Mutex<Option<Arc<Readers>>>,
     /// What each worker counted.
     pub counters: Box<[Counters]>,
     /// What the first server reported: told to clients at their login.
@@ -45,6 +50,8 @@ impl Home {
     pub fn new(cell: Arc<Cell>, workers: usize, statements: Arc<Statements>, cleaning: Arc<Policy>) -> Home {
         let counters = (0..workers).map(|_| Counters::default()).collect();
         Home {
+            is_reader: cell.key.reader.is_some(),
+            readers: Mutex::new(None),
             cell,
             counters,
             welcome: Mutex::new(None),

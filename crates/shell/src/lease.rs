@@ -11,9 +11,11 @@ use pool::{After, Grant, Near, Released};
 use server::{Broken, Server};
 use stats::Counters;
 
+use crate::home::SharedPool;
 use crate::keeper;
 use crate::moored::{Conn, Moored};
 use crate::session::{Core, Granted, Lease, Phase, Session, Steady};
+use crate::split::{self, Fit};
 use crate::worker::Worker;
 
 /// A server that was idle for longer than this, in microseconds, is asked whether something waits in its socket:
@@ -44,6 +46,11 @@ pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) ->
     let deadline = worker.now.deadline(steady.link.policy().query_wait_timeout);
     let near = near(worker, &steady.link.client.parameters);
     let mut pool = steady.home.pool();
+    if steady.home.is_reader && is_out(&pool, worker.now) {
+        drop(pool);
+        split::turn_back(worker, steady);
+        return checkout(worker, session, core);
+    }
     let answer = match steady.wants_pin {
         false => pool.checkout(worker.now, near, session, deadline),
         true => pool.checkout_pinned(worker.now, near, session, deadline),
@@ -59,12 +66,23 @@ pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Co
     let deadline = since.deadline(steady.link.policy().query_wait_timeout);
     let near = near(worker, &steady.link.client.parameters);
     let mut pool = steady.home.pool();
+    if steady.home.is_reader && is_out(&pool, worker.now) {
+        drop(pool);
+        split::turn_back(worker, steady);
+        return checkout_again(worker, session, core);
+    }
     let answer = match steady.wants_pin {
         false => pool.checkout_first(worker.now, near, session, since, deadline),
         true => pool.checkout_pinned_first(worker.now, near, session, since, deadline),
     };
     drop(pool);
     answered(worker, session, core, answer)
+}
+
+/// Whether a standby's pool has nobody to give. Asked under the lock under which a client would begin to wait: who waits
+/// when that comes true is told.
+fn is_out(pool: &SharedPool, now: Moment) -> bool {
+    pool.is_held() || pool.is_failing(now)
 }
 
 #[inline]
@@ -86,6 +104,10 @@ fn answered(
             steady.is_sure = false;
             worker.shared.open_servers(&steady.home, open);
             Checkout::Queued
+        }
+        pool::Checkout::Refused(_) if steady.home.is_reader => {
+            split::turn_back(worker, steady);
+            checkout(worker, session, core)
         }
         pool::Checkout::Refused(error) => Checkout::Refused(Box::new(error.cached_refusal())),
     }
@@ -110,6 +132,20 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if has_news && keeper::read(worker, &granted.server, &mut conn) != unpaired::Fate::Clean {
         keeper::close(worker, &granted.server, conn);
         return checkout_again(worker, session, core);
+    }
+    if steady.home.is_reader {
+        match split::may_read(worker, steady, conn.machine.since) {
+            Fit::Yes => {}
+            Fit::No => {
+                give_back(worker, &granted.server, conn);
+                return checkout(worker, session, core);
+            }
+            Fit::NotYet => {
+                give_back(worker, &granted.server, conn);
+                worker.timers.arm(worker.now + split::LOOK_AGAIN, session);
+                return Checkout::Queued;
+            }
+        }
     }
     let Conn { mut side, machine } = conn;
     worker.out.clear();
@@ -141,6 +177,9 @@ fn part(worker: &mut Worker, steady: &mut Steady) -> Option<(Box<Server>, Lease)
     let machine = steady.link.take_server(worker.now)?;
     let mut lease = steady.lease.take()?;
     lease.side.stream.settle(&mut worker.outbox);
+    if let Some(split) = split::of(steady) {
+        split.parted(&worker.shared);
+    }
     Some((machine, lease))
 }
 
@@ -181,7 +220,7 @@ pub fn settle(
     moored: &Arc<Moored>,
     conn: Conn,
     after: After<Arc<Session>, Arc<Moored>>,
-    pool: std::sync::MutexGuard<'_, crate::home::SharedPool>,
+    pool: std::sync::MutexGuard<'_, SharedPool>,
 ) {
     match after {
         After::Handover { client, grant, waited } => {

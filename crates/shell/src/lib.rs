@@ -32,6 +32,8 @@ mod outbox;
 mod nodes;
 pub mod socket;
 pub mod sources;
+mod split;
+mod deadlines;
 pub mod timer;
 pub mod clock;
 mod peer;

@@ -9,6 +9,7 @@ use crate::keeper;
 use crate::lease::{self, Checkout};
 use crate::session::{Core, Phase, Session, Steady};
 use crate::socket::Received;
+use crate::split::{self, Split};
 use crate::worker::Worker;
 
 /// What a client sent since it got its server, as long as nothing was answered.
@@ -19,12 +20,16 @@ pub struct Sent {
     is_spent: bool,
     /// How often it was sent again.
     repeats: u8,
+    /// Where its reads go, if they may go to standbys.
+    pub split: Option<Split>,
 }
 
 /// More than this is not kept, in bytes.
 const KEPT_BYTES_MAX: usize = 16 << 10;
 /// A client whose words kill every server they are sent to is told in the end.
 const REPEATS_MAX: u8 = 5;
+/// So many standbys may be lost with a read before it goes to the primary.
+const STANDBYS_MAX: u8 = 2;
 
 impl Steady {
     /// The client has sent these bytes to its server; or has had an answer at once.
@@ -54,6 +59,22 @@ impl Steady {
 }
 
 impl Sent {
+    /// Of a client whose reads may go to standbys.
+    pub fn of(split: Split) -> Sent {
+        Sent { split: Some(split), ..Sent::default() }
+    }
+
+    /// Whether it cannot be sent again.
+    pub fn is_spent(&self) -> bool {
+        self.is_spent
+    }
+
+    /// Takes it out, to be sent again.
+    pub fn take_back(&mut self) -> Vec<u8> {
+        self.repeats = self.repeats.saturating_add(1);
+        std::mem::take(&mut self.bytes)
+    }
+
     /// The client has been sent something of an answer.
     pub fn answered(&mut self) {
         self.spend();
@@ -69,7 +90,8 @@ impl Sent {
 /// The server is lost, and the client may stay. True if the session goes on now; else it waits.
 pub fn outlive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Result<bool, Box<Refusal>> {
     let Phase::Steady(steady) = &mut core.phase else { return Ok(false) };
-    let repeats = may_repeat(steady);
+    let is_on_standby = split::of(steady).is_some_and(|split| split.is_on_standby());
+    let repeats = may_repeat(steady, is_on_standby);
     worker.out.clear();
     let is_over = steady.link.answer_for_the_dead(worker.now, &mut worker.out);
     if !repeats {
@@ -79,12 +101,16 @@ pub fn outlive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     }
     // What was said for the dead is heard by nobody: another server will give the answer.
     bury(worker, steady, true);
-    let Some(sent) = &mut steady.sent else { return Ok(true) };
-    sent.repeats += 1;
-    let (first, rest) = (std::mem::take(&mut sent.bytes), std::mem::take(&mut core.pending));
-    core.pending.push(&first);
-    core.pending.push(&rest);
-    (steady.unread, steady.stalled) = (true, false);
+    split::repeat(steady, &mut core.pending);
+    if is_on_standby {
+        // It is looked at again where it goes.
+        if steady.sent.as_ref().is_some_and(|sent| sent.repeats >= STANDBYS_MAX)
+            && let Some(split) = split::of(steady)
+        {
+            split.must_write();
+        }
+        return Ok(true);
+    }
     match lease::checkout_again(worker, session, core) {
         Checkout::Granted => Ok(true),
         Checkout::Queued => Ok(false),
@@ -92,18 +118,22 @@ pub fn outlive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     }
 }
 
-fn may_repeat(steady: &Steady) -> bool {
+/// On a standby nothing that lasts can have been done.
+fn may_repeat(steady: &Steady, is_on_standby: bool) -> bool {
     steady.sent.as_ref().is_some_and(|sent| {
         !sent.is_spent
             && !sent.bytes.is_empty()
             && sent.repeats < REPEATS_MAX
-            && steady.link.may_repeat(&sent.bytes)
+            && (is_on_standby || steady.link.may_repeat(&sent.bytes))
     })
 }
 
 /// The lost server's place is free at once, whatever its client still has to say to it.
 fn bury(worker: &mut Worker, steady: &mut Steady, is_over: bool) {
     if let Some(lease) = steady.lease.take() {
+        if let Some(split) = split::of(steady) {
+            split.parted(&worker.shared);
+        }
         let reason = steady.link.server().map(link::unpaired::reason).unwrap_or_default();
         keeper::bury(worker, &lease.moored, *lease.side, &reason);
     }

@@ -12,6 +12,7 @@ use baton::Bits;
 use link::{Standing, Tally, Then};
 use model::{Moment, Refusal};
 
+use crate::deadlines;
 use crate::fanout;
 use crate::journal;
 use crate::lease::{self, Checkout};
@@ -20,13 +21,12 @@ use crate::outlive;
 use crate::pins;
 use crate::session::{Core, Letter, Phase, Session, Steady, news};
 use crate::socket::{Received, Stream};
+use crate::split::{self, Choice, Split};
 use crate::worker::Worker;
 
 /// Reads of one session before others have their turn.
 const READS_MAX: usize = 32;
 
-/// A wait of this length makes sure that there is something to wait for.
-const SILENT_AFTER: Duration = Duration::from_millis(100);
 /// What is read of a client that has hung up and waits for a server, in bytes.
 const HUNG_UP_BYTES_MAX: usize = 64 << 10;
 /// What a client asked before it said goodbye and hung up may take this long; then it is canceled.
@@ -105,7 +105,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
     if listens(core) {
         fanout::attend(worker, session, core);
     }
-    arm(worker, session, core);
+    deadlines::arm(worker, session, core);
     false
 }
 
@@ -128,10 +128,10 @@ fn heed(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happened: 
     }
     if happened & news::TIMER != 0 {
         core.armed = Moment::NEVER;
-        if is_preparation_overdue(worker, core) && !lose_server(worker, session, core, false) {
+        if deadlines::is_preparation_overdue(worker, core) && !lose_server(worker, session, core, false) {
             return false;
         }
-        if let Some(refusal) = check_deadlines(worker, core) {
+        if let Some(refusal) = deadlines::check(worker, core) {
             close(worker, session, core, Some(refusal));
             return false;
         }
@@ -219,14 +219,21 @@ fn server_turn(worker: &mut Worker, core: &mut Core) -> Turn {
     worker.out.clear();
     let progress = steady.link.on_server(worker.now, input, &mut worker.out);
     client.send(&worker.out.to_client, input, &mut worker.outbox);
-    if let Some(sent) = steady.sent.as_mut().filter(|_| !worker.out.to_client.is_empty()) {
+    if let Some(sent) = steady.sent.as_mut().filter(|_| !worker.out.to_client.is_empty())
+        && !steady.link.is_taking_back()
+    {
         sent.answered();
+        steady.link.set_may_retry(false);
     }
     if !worker.out.to_server.is_empty() {
         side.stream.send(&worker.out.to_server, input, &mut worker.outbox);
     }
     kept.end(&mut side.pending, &worker.scratch[..count], progress.consumed);
     steady.stalled = false;
+    if steady.home.is_reader && steady.link.is_retry_due() {
+        split::again(worker, core);
+        return Turn::Moved;
+    }
     match progress.then {
         Then::Read | Then::Wait | Then::Pin => Turn::Moved,
         Then::Close(refusal) => Turn::End(refusal),
@@ -300,6 +307,13 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
     if steady.link.awaits_channels() {
         return Turn::Rest;
     }
+    if split::of(steady).is_some() {
+        match split::decide(worker, core) {
+            Choice::Go => {}
+            Choice::Rest => return Turn::Rest,
+            Choice::End => return Turn::End(None),
+        }
+    }
     match lease::checkout(worker, session, core) {
         Checkout::Granted => with_server(worker, session, core),
         Checkout::Queued => Turn::Rest,
@@ -307,18 +321,20 @@ fn without_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) 
     }
 }
 
-/// An edge can tell of bytes that were read before it came. Of a client that has waited for a while it is asked
-/// whether there is anything to wait for: else it would be refused in the end for nothing.
-fn leave_if_silent(core: &mut Core) {
-    let Phase::Steady(steady) = &mut core.phase else { return };
-    if steady.unread || core.stream.tls().is_some() || core.stream.has_news() {
-        return;
-    }
-    core.readable = false;
-    if let Some(ticket) = steady.ticket
-        && steady.home.pool().forget(ticket)
-    {
-        steady.ticket = None;
+/// A client that has a server has nothing to say, or is gone.
+fn without_bytes(now: Moment, core: &mut Core, received: &Received) -> Turn {
+    let Phase::Steady(steady) = &mut core.phase else { return Turn::Rest };
+    match received {
+        Received::Nothing => {
+            core.readable = false;
+            steady.link.client_is_silent();
+            if steady.link.release_due() { Turn::Moved } else { Turn::Rest }
+        }
+        Received::End if !steady.link.is_answered() => {
+            steady.leaves_at = now + GOODBYE_GRACE;
+            Turn::Moved
+        }
+        _ => Turn::End(None),
     }
 }
 
@@ -339,34 +355,32 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     }
     let mut count = 0;
     if !steady.unread {
-        match core.stream.receive(&mut worker.scratch) {
-            Received::Some(read, more) => {
+        count = match core.stream.receive(&mut worker.scratch) {
+            Received::Some(count, more) => {
                 core.readable = more || core.hung_up;
-                count = read;
+                count
             }
-            Received::Nothing => {
-                core.readable = false;
-                steady.link.client_is_silent();
-                return if steady.link.release_due() { Turn::Moved } else { Turn::Rest };
-            }
-            Received::End if !steady.link.is_answered() => {
-                steady.leaves_at = worker.now + GOODBYE_GRACE;
-                return Turn::Moved;
-            }
-            Received::End | Received::Broken => return Turn::End(None),
-        }
+            nothing => return without_bytes(worker.now, core, &nothing),
+        };
         steady.home.counters[usize::from(worker.id.0)].add_received_bytes(count as u64);
     }
     core.requested_at = worker.now;
     let kept = Kept::begin(&mut core.pending, &worker.scratch[..count]);
-    let input = kept.input(&core.pending, &worker.scratch[..count]);
+    let mut input = kept.input(&core.pending, &worker.scratch[..count]);
+    let mut is_cut = false;
+    if steady.sent.as_ref().and_then(|sent| sent.split.as_ref()).is_some_and(Split::goes_by_units) {
+        let share = split::share(&mut steady.link, &mut steady.sent, input);
+        is_cut = share < input.len();
+        input = &input[..share];
+    }
     worker.out.clear();
     let progress = steady.link.on_client(worker.now, input, &mut worker.out);
     server.send(&worker.out.to_server, input, &mut worker.outbox);
     core.stream.send(&worker.out.to_client, input, &mut worker.outbox);
     steady.note_sent(&input[..progress.consumed], !worker.out.to_client.is_empty());
     kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
-    steady.unread = false;
+    steady.unread = is_cut;
+    steady.stalled |= is_cut;
     match progress.then {
         Then::Read | Then::ServerGone(_) => Turn::Moved,
         Then::Wait => {
@@ -377,6 +391,9 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
         }
         Then::Pin => {
             steady.unread = true;
+            if steady.home.is_reader && split::leave(worker, steady) {
+                return Turn::Moved;
+            }
             match pins::ask(worker, session, core) {
                 Checkout::Granted => Turn::Moved,
                 Checkout::Queued => Turn::Rest,
@@ -463,85 +480,24 @@ fn read_mail(
             Letter::Terms(terms) => {
                 if let Phase::Steady(steady) = &mut core.phase {
                     steady.link.set_policy(terms);
+                    split::renew(&worker.shared, steady);
                 }
             }
             Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),
             Letter::Dedicated(Err(refusal)) => return Some(Some(refusal)),
             Letter::Listening(is_heard) => fanout::heard(core, is_heard),
+            Letter::Reroute => {
+                if let Phase::Steady(steady) = &mut core.phase
+                    && steady.home.is_reader
+                    && steady.lease.is_none()
+                {
+                    steady.ticket = None;
+                }
+            }
             Letter::Challenge(_) | Letter::Checked(_) | Letter::Reply(_) => {}
         }
     }
     None
-}
-
-fn check_deadlines(worker: &mut Worker, core: &mut Core) -> Option<Refusal> {
-    let Phase::Steady(steady) = &mut core.phase else { return None };
-    if steady.ticket.is_some() {
-        // `query_wait_timeout` is the pool's, whose tick ends the wait; the query's own limit counts here too.
-        if steady.waiting_since.deadline(steady.link.policy().query_timeout) <= worker.now {
-            return Some(Refusal::QueryTimeout);
-        }
-        if !steady.is_sure && steady.waiting_since + SILENT_AFTER <= worker.now {
-            steady.is_sure = true;
-            leave_if_silent(core);
-            return None;
-        }
-        if !steady.told_queued
-            && steady.waiting_since.deadline(steady.link.policy().query_wait_notify) <= worker.now
-        {
-            steady.told_queued = true;
-            let mut notice = Vec::new();
-            wire::encode::report(
-                &mut notice,
-                wire::encode::Severity::Notice,
-                wire::sqlstate::SUCCESSFUL_COMPLETION,
-                match steady.wants_pin {
-                    false => "No server connection available in postgres backend, client being queued",
-                    true => {
-                        "As many clients as may keep their server for session state (max_pinned), client being queued"
-                    }
-                },
-                None,
-            );
-            core.stream.send_bytes(&notice, &mut worker.outbox);
-        }
-        return None;
-    }
-    steady.link.on_timeout(worker.now)
-}
-
-/// When a server that is checked or set up for its client counts as dead.
-fn preparation_deadline(worker: &Worker, steady: &Steady) -> Option<Moment> {
-    let server = steady.link.server().filter(|_| !steady.link.wants_client_bytes())?;
-    Some(server.requested_at.deadline(worker.shared.settings().general.server_connect_timeout))
-}
-
-fn is_preparation_overdue(worker: &Worker, core: &Core) -> bool {
-    match &core.phase {
-        Phase::Steady(steady) => preparation_deadline(worker, steady).is_some_and(|at| at <= worker.now),
-        _ => false,
-    }
-}
-
-/// Makes sure that a timer wakes the session in time.
-fn arm(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) {
-    let Phase::Steady(steady) = &core.phase else { return };
-    let deadline = if let Some(overdue) = preparation_deadline(worker, steady) {
-        overdue
-    } else if steady.ticket.is_none() {
-        steady.link.poll_timeout()
-    } else {
-        let notify = if steady.told_queued { Duration::ZERO } else { steady.link.policy().query_wait_notify };
-        let query = steady.waiting_since.deadline(steady.link.policy().query_timeout);
-        let silent = if steady.is_sure { Moment::NEVER } else { steady.waiting_since + SILENT_AFTER };
-        steady.waiting_since.deadline(notify).min(query).min(silent)
-    };
-    let leaves_at = if core.hung_up { steady.leaves_at } else { Moment::NEVER };
-    let deadline = deadline.min(leaves_at);
-    if deadline < core.armed {
-        core.armed = deadline;
-        worker.timers.arm(deadline, session);
-    }
 }
 
 /// Ends a session: words for the client, its server cleaned or closed, everything it counted for given back.

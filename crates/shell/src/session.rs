@@ -65,6 +65,8 @@ pub enum Letter {
     Dedicated(Result<Arc<Moored>, Refusal>),
     /// The channels that it waits for are heard, or will not be.
     Listening(bool),
+    /// The standby that it waits for is out: it is in no queue any more.
+    Reroute,
 }
 
 /// A server that the pool has granted.
@@ -184,7 +186,7 @@ impl Lease {
 pub struct Steady {
     /// The pair of machines.
     pub link: Link,
-    /// Its pool.
+    /// Its pool: the one that it entered, or where its reads may go elsewhere, the one that it asks or has asked last.
     pub home: Arc<Home>,
     /// Its place in the queue, while it waits.
     pub ticket: Option<Ticket>,

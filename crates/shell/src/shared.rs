@@ -32,6 +32,7 @@ use crate::random;
 use crate::session::{ClientFacts, Granted, Letter, Session};
 use crate::socket::Stream;
 use crate::sockopt::TcpOptions;
+use crate::split::Readers;
 use crate::tls::{ClientTls, Reloadable, ServerTls};
 use crate::worker::{Errand, Handle};
 
@@ -379,6 +380,31 @@ impl Shared {
         Arc::clone(homes.entry(cell.id).or_insert_with(make))
     }
 
+    /// Where the reads of a pool's clients may go, if they may go elsewhere.
+    pub fn readers(&self, main: &Arc<Home>) -> Option<Arc<Readers>> {
+        let mut kept = main.readers.lock();
+        if let Some(readers) = &*kept {
+            return Some(Arc::clone(readers));
+        }
+        let split = self.hub.lock().split_of(self.clock.now(), main.cell.id)?;
+        let homes: Box<[Arc<Home>]> = split.cells.iter().map(|cell| self.home(cell)).collect();
+        // What the primary's servers report, standbys report as well: sets that are one cost nothing to compare.
+        let known = main.welcome.lock().clone();
+        for home in homes.iter().filter(|_| known.is_some()) {
+            home.welcome.lock().clone_from(&known);
+        }
+        let readers = Arc::new(Readers::new(&split, homes, self.workers.len()));
+        *kept = Some(Arc::clone(&readers));
+        Some(readers)
+    }
+
+    /// Tells clients that wait for a standby which is out.
+    pub fn reroute(&self, clients: Vec<ClientRef>) {
+        for session in clients {
+            self.post(&session, Letter::Reroute);
+        }
+    }
+
     /// A pool that some client has entered.
     pub fn home_of(&self, pool: PoolId) -> Option<Arc<Home>> {
         self.homes.read().get(&pool).map(Arc::clone)
@@ -473,6 +499,7 @@ impl Shared {
                 self.run(client);
             }
         }
+        self.reroute(work.reroute);
         self.see_to_nodes(work.news, work.probe, &work.recheck);
     }
 

@@ -51,6 +51,11 @@ impl Socket {
         Ok(count)
     }
 
+    fn look(&self, into: &mut [u8]) -> io::Result<usize> {
+        let (count, _) = rustix::net::recv(self.borrow(), into, RecvFlags::PEEK)?;
+        Ok(count)
+    }
+
     #[inline]
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(self.borrow(), bytes, SendFlags::NOSIGNAL)?)
@@ -196,6 +201,19 @@ impl Stream {
     /// Whether there is something to read, without reading it.
     pub fn has_news(&self) -> bool {
         self.socket.peek()
+    }
+
+    /// Looks at what is there, up to the room given, and leaves it there. Of a stream without TLS.
+    pub fn peek(&self, into: &mut [u8]) -> Received {
+        loop {
+            return match self.socket.look(into) {
+                Ok(0) => Received::End,
+                Ok(count) => Received::Some(count, true),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Received::Nothing,
+                Err(_) => Received::Broken,
+            };
+        }
     }
 
     /// Reads what is there, up to the room given.

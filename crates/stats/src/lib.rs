@@ -9,6 +9,7 @@ mod averages;
 mod counters;
 mod history;
 mod pins;
+mod tallies;
 mod totals;
 
 #[cfg(test)]
@@ -18,4 +19,5 @@ pub use averages::Averages;
 pub use counters::Counters;
 pub use history::History;
 pub use pins::{Counted, PinCount, PinCounts, PinKind, ROWS_MAX};
+pub use tallies::Tallies;
 pub use totals::{COUNTERS, Totals};

@@ -24,11 +24,12 @@ pub(super) const COLUMNS: &[Column] = &[
     text_column("pool_mode"),
     text_column("load_balance_hosts"),
     int4_column("sv_pinned"),
+    text_column("standby"),
 ];
 
 pub(super) fn rows(pools: &[PoolRow]) -> Vec<Vec<Cell>> {
     let mut sorted: Vec<&PoolRow> = pools.iter().collect();
-    sorted.sort_by(|a, b| (&a.database, &a.user).cmp(&(&b.database, &b.user)));
+    sorted.sort_by(|a, b| (&a.database, &a.user, &a.standby).cmp(&(&b.database, &b.user, &b.standby)));
     sorted.into_iter().map(row).collect()
 }
 
@@ -53,5 +54,6 @@ fn row(pool: &PoolRow) -> Vec<Cell> {
         text(pool.pool_mode.name()),
         pool.load_balance_hosts.map(str::to_owned),
         int4(pool.servers_pinned),
+        pool.standby.clone(),
     ]
 }

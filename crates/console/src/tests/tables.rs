@@ -41,7 +41,8 @@ fn columns_are_those_that_tools_read() {
         Show::Pools,
         "database t, user t, cl_active i, cl_waiting i, cl_active_cancel_req i, cl_waiting_cancel_req i, \
          sv_active i, sv_active_cancel i, sv_being_canceled i, sv_idle i, sv_used i, sv_tested i, \
-         sv_login i, maxwait i, maxwait_us i, pool_mode t, load_balance_hosts t, sv_pinned i",
+         sv_login i, maxwait i, maxwait_us i, pool_mode t, load_balance_hosts t, sv_pinned i, \
+         standby t",
     );
     check_columns(
         Show::Pins,
@@ -278,15 +279,16 @@ fn pools_are_sorted_by_database_and_user() {
         pool_mode: PoolMode::Transaction,
         load_balance_hosts,
         servers_pinned: 14,
+        standby: (user == "z").then(|| "h:1".to_owned()),
     };
     let pools = vec![pool("b", "a", None), pool("a", "z", Some("round-robin")), pool("a", "b", None)];
     check(
         Show::Pools,
         Snapshot { pools, ..Snapshot::default() },
         &[
-            "a|b|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-|14",
-            "a|z|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|round-robin|14",
-            "b|a|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-|14",
+            "a|b|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-|14|-",
+            "a|z|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|round-robin|14|h:1",
+            "b|a|1|2|3|4|5|6|7|8|9|10|11|12|13|transaction|-|14|-",
         ],
     );
 }

@@ -47,6 +47,7 @@ impl Control {
             Err(OpenRefusal::NoNode) => {
                 let opens = home.pool().closed(now, slot);
                 self.shared.open_servers(&home, opens);
+                self.turn_away(&home);
                 return;
             }
             Err(refusal) => {
@@ -67,6 +68,14 @@ impl Control {
         match self.connect(&home, &order, None).await {
             Ok(opened) => self.opened(&home, slot, opened),
             Err(error) => self.failed(&home, slot, order.node, &error),
+        }
+    }
+
+    /// Clients that wait for a standby which cannot be had need not wait: there are other servers for reads.
+    fn turn_away(&self, home: &Home) {
+        if home.is_reader {
+            let waiting = home.pool().refuse_waiting();
+            self.shared.reroute(waiting);
         }
     }
 
@@ -168,7 +177,9 @@ impl Control {
         let worker = WorkerId((id.0 % shared.workers.len() as u64) as u16);
         let mut parameters = Parameters::default();
         for (name, value) in &connected.login.parameters {
-            parameters.set(name, value, true);
+            // To a client whose reads are split there is one server, and that is no standby.
+            let is_role = home.is_reader && name.eq_ignore_ascii_case(b"in_hot_standby");
+            parameters.set(name, if is_role { b"off" } else { value }, true);
         }
         // What a walsender reports is not what the pool's other servers do.
         let parameters = if is_shared { self.share(home, parameters) } else { Arc::new(parameters) };
@@ -250,6 +261,13 @@ impl Control {
             Failure::Connect | Failure::NotNow => None,
         };
         let failed = home.pool().open_failed(now, slot, failure);
+        if home.is_reader {
+            self.shared.reroute(failed.refused);
+            self.turn_away(home);
+            self.shared.open_servers(home, failed.open);
+            self.shared.place_free(home, node, now);
+            return self.hear_failure(node, error);
+        }
         for session in failed.refused {
             if let Some(refusal) = &words {
                 self.shared.post(&session, Letter::End(refusal.clone()));
@@ -257,6 +275,10 @@ impl Control {
         }
         self.shared.open_servers(home, failed.open);
         self.shared.place_free(home, node, now);
+        self.hear_failure(node, error);
+    }
+
+    fn hear_failure(&self, node: Option<NodeRef>, error: &ConnectError) {
         if let Some(at) = node {
             let sign = match error {
                 ConnectError::RoleDiffers(_) => Sign::RoleDiffers,

@@ -74,6 +74,7 @@ impl Control {
             if let Some(policy) = policy {
                 *home.cleaning.lock() = Arc::new(link_policy(&policy, false));
             }
+            *home.readers.lock() = None;
         }
         let clients: Vec<(PoolId, ClientRef)> =
             shared.hub.lock().members().map(|(pool, client)| (pool, Arc::clone(client))).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use console::{
     ClientRow, ClientState, ConfigRow, DnsHostRow, ListCounts, MemRow, NodeRow, PinRow, Pinned, PoolRow,
-    Replication, ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
+    Replication, RouteRow, ServerRow, ServerState, Show, Snapshot, Socket, State, StatsRow,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -115,6 +115,7 @@ impl Control {
             Show::State => snapshot.state = self.state(),
             Show::Mem => snapshot.mem = self.mem(),
             Show::Nodes => snapshot.nodes = self.nodes(now),
+            Show::Routes => snapshot.routes = self.routes(),
             Show::DnsHosts => snapshot.dns_hosts = self.dns_hosts(),
             Show::Stats | Show::StatsTotals | Show::StatsAverages | Show::Totals => {
                 self.statistics(now, &mut snapshot);
@@ -291,6 +292,7 @@ impl Control {
             pool_mode: PoolMode::Statement,
             load_balance_hosts: None,
             servers_pinned: 0,
+            standby: None,
         }
     }
 
@@ -407,6 +409,22 @@ impl Control {
             topology: info.whole,
         });
         known.chain(untold.into_iter().map(|(database, why)| no_nodes(database, why))).collect()
+    }
+
+    fn routes(&self) -> Vec<RouteRow> {
+        let mut rows = Vec::new();
+        for home in self.shared.homes() {
+            let Some(readers) = home.readers.lock().clone() else { continue };
+            let key = &home.cell.key;
+            rows.extend(readers.counts().into_iter().map(|(to, reason, count)| RouteRow {
+                database: key.database.clone(),
+                user: key.user.clone(),
+                to,
+                reason,
+                count,
+            }));
+        }
+        rows
     }
 
     fn dns_hosts(&self) -> Vec<DnsHostRow> {

@@ -1,0 +1,515 @@
+//! Reads that go to standbys: which do, which never do, and that nobody misses what it has written.
+#![allow(clippy::disallowed_methods)] // clients are threads
+
+mod stage;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use stage::bare;
+use testkit::message::{all, bind, execute, parse, query, sync};
+use testkit::{Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, StopMode, Version, eventually};
+
+/// How long a test waits for what must come.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A primary and two standbys of it.
+struct Trio {
+    primary: Postgres,
+    standbys: [Postgres; 2],
+}
+
+impl Trio {
+    fn start() -> Trio {
+        let primary = PostgresOptions::new(Version::wanted()).setting("wal_keep_size", "128MB").start();
+        let standbys = [primary.standby(), primary.standby()];
+        Trio { primary, standbys }
+    }
+
+    fn entry(&self, attrs: &str, more: &str) -> String {
+        let ports = [self.primary.port(), self.standbys[0].port(), self.standbys[1].port()];
+        let ports = ports.map(|port| port.to_string()).join(",");
+        let hosts = "127.0.0.1,127.0.0.1,127.0.0.1";
+        format!("host={hosts} port={ports} dbname=postgres target_session_attrs={attrs} {more}")
+    }
+
+    fn pooler(&self, more: &str) -> HowdahOptions {
+        bare()
+            .database("db", &self.entry("read-write", more))
+            .user("postgres", "")
+            .setting("pool_mode", "transaction")
+            .setting("default_pool_size", "10")
+            .setting("monitor_user", "postgres")
+    }
+
+    fn is_standby(&self, port: &str) -> bool {
+        self.standbys.iter().any(|standby| standby.port().to_string() == port)
+    }
+
+    /// All that was written is replayed everywhere.
+    fn settle(&self) {
+        let written =
+            self.primary.sql("select pg_current_wal_insert_lsn()")[0][0].clone().expect("a position");
+        for standby in &self.standbys {
+            let sql = format!("select pg_last_wal_replay_lsn() >= '{written}'::pg_lsn");
+            eventually(LIMIT, || standby.sql(&sql)[0][0].as_deref() == Some("t"));
+        }
+    }
+}
+
+fn login() -> Login {
+    Login::new("postgres", "db")
+}
+
+const PORT: &str = "select inet_server_port()";
+
+/// A client, once its reads go to standbys.
+#[track_caller]
+fn reader(trio: &Trio, howdah: &Howdah) -> Raw {
+    let mut client = howdah.login(&login());
+    wait_until_split(trio, &mut client);
+    client
+}
+
+#[track_caller]
+fn wait_until_split(trio: &Trio, client: &mut Raw) {
+    eventually(LIMIT, || trio.is_standby(&hinted(client)));
+}
+
+fn hinted(client: &mut Raw) -> String {
+    client.value(&format!("/* howdah: standby */ {PORT}"))
+}
+
+/// How many went there for that reason.
+fn routed(howdah: &Howdah, to: &str, reason: &str) -> u64 {
+    howdah.admin_value("SHOW ROUTES", &[("to", to), ("reason", reason)], "count").parse().expect("a number")
+}
+
+fn place(server: &Postgres) -> String {
+    format!("127.0.0.1:{}", server.port())
+}
+
+#[test]
+fn transactions_that_say_so_go_to_standbys_and_nothing_else_does() {
+    let trio = Trio::start();
+    let howdah = trio.pooler("read_write_split=intent consistency=eventual").start();
+    let mut client = reader(&trio, &howdah);
+    let primary = trio.primary.port().to_string();
+    let check = |client: &mut Raw, texts: &[&str], wanted: bool| {
+        let mut port = String::new();
+        for text in texts {
+            match *text {
+                "PORT" => port = client.value(PORT),
+                text => drop(client.sql(text)),
+            }
+        }
+        assert_eq!(trio.is_standby(&port), wanted, "{texts:?}: {port}");
+        assert!(wanted || port == primary);
+    };
+    check(&mut client, &["PORT"], false);
+    check(&mut client, &["begin", "PORT", "commit"], false);
+    check(&mut client, &["begin read only", "PORT", "PORT", "commit"], true);
+    check(&mut client, &["begin; set transaction read only", "PORT", "rollback"], true);
+    check(
+        &mut client,
+        &["START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "PORT", "end"],
+        true,
+    );
+    check(&mut client, &["begin isolation level serializable read only", "PORT", "commit"], false);
+    check(&mut client, &["begin read write", "PORT", "commit"], false);
+    check(&mut client, &["set default_transaction_read_only = on", "PORT"], true);
+    check(&mut client, &["begin", "PORT", "commit"], true);
+    check(&mut client, &["begin read write", "PORT", "commit"], false);
+    check(&mut client, &["set default_transaction_read_only = off", "PORT"], false);
+    let hint = |client: &mut Raw, who| client.value(&format!("/* howdah: {who} */ {PORT}"));
+    assert!(trio.is_standby(&hint(&mut client, "standby")));
+    assert_eq!(hint(&mut client, "primary"), primary);
+    // What a session sets goes with it.
+    client.sql("set application_name = 'goes along'");
+    let name = client.value("/* howdah: standby */ select current_setting('application_name')");
+    assert_eq!(name, "goes along");
+    // The client is told nothing of the roles of servers.
+    client.send(query(&format!("/* howdah: standby */ {PORT}")));
+    assert_eq!(client.answers(1), "T D C(SELECT 1) ZI");
+    client.send(query(PORT));
+    assert_eq!(client.answers(1), "T D C(SELECT 1) ZI");
+}
+
+#[test]
+fn what_stands_behind_a_read_goes_its_own_way() {
+    let trio = Trio::start();
+    trio.primary.sql("create table t (n int)");
+    trio.settle();
+    let howdah = trio.pooler("read_write_split=intent consistency=eventual").start();
+    let mut client = reader(&trio, &howdah);
+    let insert = query("insert into t values (1)");
+    let read = query(&format!("/* howdah: standby */ {PORT}"));
+    client.send(all(&[read.clone(), insert.clone(), read.clone(), insert.clone()]));
+    let answer = "T D C(SELECT 1) ZI C(INSERT 0 1) ZI";
+    assert_eq!(client.answers(4), format!("{answer} {answer}"));
+    let whole = all(&[query("begin read only"), query(PORT), query("commit"), insert.clone()]);
+    client.send(whole);
+    assert_eq!(client.answers(4), "C(BEGIN) ZT T D C(SELECT 1) ZT C(COMMIT) ZI C(INSERT 0 1) ZI");
+    let batch = all(&[
+        parse("", &format!("/* howdah: standby */ {PORT}"), &[]),
+        bind("", "", &[]),
+        execute("", 0),
+        sync(),
+    ]);
+    client.send(all(&[batch.clone(), insert.clone(), batch, insert]));
+    let answer = "1 2 D C(SELECT 1) ZI C(INSERT 0 1) ZI";
+    assert_eq!(client.answers(4), format!("{answer} {answer}"));
+    assert_eq!(trio.primary.sql("select count(*) from t")[0][0].as_deref(), Some("5"));
+}
+
+#[test]
+fn prepared_statements_work_wherever_they_go() {
+    let trio = Trio::start();
+    let howdah = trio.pooler("read_write_split=intent consistency=eventual").start();
+    let mut client = reader(&trio, &howdah);
+    let text = "/* howdah: standby */ select inet_server_port() + $1::int * 0";
+    client.send(all(&[parse("s", text, &[]), sync()]));
+    assert_eq!(client.answers(1), "1 ZI");
+    let run = all(&[bind("", "s", &[Some("7")]), execute("", 0), sync()]);
+    let port = |client: &mut Raw| {
+        client.send(&run);
+        let messages = client.until_ready();
+        testkit::message::rows(&messages)[0][0].clone().expect("a port")
+    };
+    for _ in 0..10 {
+        let seen = port(&mut client);
+        assert!(trio.is_standby(&seen), "{seen}");
+    }
+    client.sql("begin");
+    assert_eq!(port(&mut client), trio.primary.port().to_string());
+    client.sql("commit");
+    assert!(trio.is_standby(&port(&mut client)));
+    // Prepared and run in one batch, and with a transaction in front of it.
+    client.send(all(&[
+        parse("", "begin read only", &[]),
+        bind("", "", &[]),
+        execute("", 0),
+        parse("n", "select pg_is_in_recovery()", &[]),
+        bind("", "n", &[]),
+        execute("", 0),
+        sync(),
+    ]));
+    let messages = client.until_ready();
+    assert_eq!(testkit::message::letters(&messages), "1 2 C(BEGIN) 1 2 D C(SELECT 1) ZT");
+    assert_eq!(testkit::message::rows(&messages)[0][0].as_deref(), Some("t"));
+    client.sql("commit");
+}
+
+#[test]
+fn what_a_standby_refuses_is_run_on_the_primary() {
+    let trio = Trio::start();
+    trio.primary.sql("create table t (n int); create sequence s");
+    trio.settle();
+    let howdah = trio.pooler("read_write_split=intent consistency=eventual").start();
+    let mut client = reader(&trio, &howdah);
+    let refused = || routed(&howdah, "primary", "refused or lost by a standby");
+    assert_eq!(client.value("/* howdah: standby */ insert into t values (1) returning n"), "1");
+    assert_eq!(refused(), 1);
+    assert_eq!(client.value("/* howdah: standby */ select nextval('s')"), "1");
+    assert_eq!(refused(), 2);
+    let text = "/* howdah: standby */ insert into t values ($1) returning n";
+    let batch = all(&[parse("i", text, &[]), bind("", "i", &[Some("2")]), execute("", 0), sync()]);
+    client.send(batch);
+    assert_eq!(client.answers(1), "1 2 D C(INSERT 0 1) ZI");
+    for _ in 0..3 {
+        client.send(all(&[bind("", "i", &[Some("3")]), execute("", 0), sync()]));
+        assert_eq!(client.answers(1), "2 D C(INSERT 0 1) ZI");
+    }
+    assert_eq!(refused(), 6);
+    // What is wrong is wrong everywhere, and is told once.
+    client.send(query("/* howdah: standby */ select nothing"));
+    assert_eq!(client.answers(1), "E(42703) ZI");
+    client.send(query("/* howdah: standby */ select 1/0"));
+    assert_eq!(client.answers(1), "E(22012) ZI");
+    assert_eq!(trio.primary.sql("select count(*) from t")[0][0].as_deref(), Some("5"));
+    assert!(trio.is_standby(&hinted(&mut client)));
+}
+
+/// Clients that write a number and read it again, each its own, until they are told to stop.
+struct Cycle {
+    over: AtomicBool,
+    rounds: AtomicUsize,
+    stale: AtomicUsize,
+    by_port: std::sync::Mutex<BTreeMap<String, usize>>,
+}
+
+impl Cycle {
+    fn new() -> Cycle {
+        Cycle {
+            over: AtomicBool::new(false),
+            rounds: AtomicUsize::new(0),
+            stale: AtomicUsize::new(0),
+            by_port: std::sync::Mutex::default(),
+        }
+    }
+
+    fn client(&self, howdah: &Howdah, who: usize) {
+        let mut client = howdah.login(&login());
+        let mut number = 0;
+        while !self.over.load(Ordering::SeqCst) {
+            number += 1;
+            client.sql(&format!("update numbers set n = {number} where who = {who}"));
+            for _ in 0..20 {
+                client.sql("begin read only");
+                let row =
+                    &client.sql(&format!("select n, inet_server_port() from numbers where who = {who}"))[0];
+                let (seen, port) = (row[0].clone().expect("a number"), row[1].clone().expect("a port"));
+                client.sql("commit");
+                if seen != number.to_string() {
+                    self.stale.fetch_add(1, Ordering::SeqCst);
+                }
+                *self.by_port.lock().expect("no panic").entry(port).or_default() += 1;
+                // As an application does: no reader is current at the very moment of a write.
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            self.rounds.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn wait_for_rounds(&self, count: usize) {
+        let wanted = self.rounds.load(Ordering::SeqCst) + count;
+        eventually(Duration::from_secs(60), || self.rounds.load(Ordering::SeqCst) >= wanted);
+    }
+
+    fn reads_at(&self, server: &Postgres) -> usize {
+        self.by_port.lock().expect("no panic").get(&server.port().to_string()).copied().unwrap_or(0)
+    }
+}
+
+/// Tells the clients to go, also when a test fails while they are at it.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+fn cycle(howdah: &Howdah, clients: usize, events: impl FnOnce(&Cycle)) -> Cycle {
+    let cycle = Cycle::new();
+    std::thread::scope(|scope| {
+        for who in 0..clients {
+            let cycle = &cycle;
+            scope.spawn(move || cycle.client(howdah, who));
+        }
+        let over = Over(&cycle.over);
+        events(&cycle);
+        drop(over);
+    });
+    cycle
+}
+
+fn fill(trio: &Trio) {
+    trio.primary.sql("create table numbers (who int primary key, n int)");
+    trio.primary.sql("insert into numbers select who, 0 from generate_series(0, 99) who");
+    trio.settle();
+}
+
+#[test]
+fn nobody_misses_what_it_has_written_while_a_standby_is_behind() {
+    let trio = Trio::start();
+    fill(&trio);
+    let howdah = trio.pooler("read_write_split=intent").start();
+    drop(reader(&trio, &howdah));
+    let [laggard, healthy] = &trio.standbys;
+    let counts = cycle(&howdah, 16, |cycle| {
+        cycle.wait_for_rounds(32);
+        laggard.sql("select pg_wal_replay_pause()");
+        // What it had when it stopped is old for everybody who has written since.
+        cycle.wait_for_rounds(32);
+        let before = cycle.reads_at(laggard);
+        cycle.wait_for_rounds(48);
+        assert_eq!(cycle.reads_at(laggard), before, "a laggard is not read from");
+        laggard.sql("select pg_wal_replay_resume()");
+        eventually(LIMIT, || cycle.reads_at(laggard) > before + 10);
+    });
+    assert_eq!(counts.stale.load(Ordering::SeqCst), 0, "stale reads");
+    let reads = counts.by_port.lock().expect("no panic").clone();
+    assert!(counts.reads_at(healthy) > 100, "{reads:?}");
+    assert!(routed(&howdah, "primary", "no standby is fresh enough") > 0, "{reads:?}");
+}
+
+#[test]
+fn a_standby_that_applies_late_is_read_from_by_nobody_who_has_just_written() {
+    let trio = Trio::start();
+    fill(&trio);
+    trio.standbys[0].set("recovery_min_apply_delay", "20s");
+    trio.standbys[0].reload();
+    let howdah = trio.pooler("read_write_split=intent").start();
+    drop(reader(&trio, &howdah));
+    let counts = cycle(&howdah, 8, |cycle| cycle.wait_for_rounds(40));
+    assert_eq!(counts.stale.load(Ordering::SeqCst), 0, "stale reads");
+    assert!(counts.reads_at(&trio.standbys[1]) > 50);
+}
+
+#[test]
+fn healthy_standbys_share_the_reads() {
+    let trio = Trio::start();
+    for balance in ["round-robin", "least-connections", "random"] {
+        let more = format!("read_write_split=intent load_balance_hosts={balance}");
+        let howdah = trio.pooler(&more).start();
+        let mut clients: Vec<Raw> = (0..8).map(|_| reader(&trio, &howdah)).collect();
+        // Both have servers that may be used by now.
+        for standby in &trio.standbys {
+            let port = standby.port().to_string();
+            eventually(LIMIT, || hinted(&mut clients[0]) == port);
+        }
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for _ in 0..40 {
+            for client in &mut clients {
+                *counts.entry(hinted(client)).or_default() += 1;
+            }
+        }
+        for standby in &trio.standbys {
+            let share = counts.get(&standby.port().to_string()).copied().unwrap_or(0);
+            assert!((64..=256).contains(&share), "{balance}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn death_of_a_standby_is_not_noticed() {
+    let trio = Trio::start();
+    fill(&trio);
+    for style in ["kill", "fast"] {
+        let howdah = trio.pooler("read_write_split=intent").start();
+        drop(reader(&trio, &howdah));
+        let over = AtomicBool::new(false);
+        let reads = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let clients: Vec<_> = (0..16)
+                .map(|who| {
+                    let (howdah, over, reads) = (&howdah, &over, &reads);
+                    scope.spawn(move || {
+                        let mut client = howdah.login(&login());
+                        while !over.load(Ordering::SeqCst) {
+                            let text =
+                                format!("/* howdah: standby */ select n from numbers where who = {who}");
+                            assert_eq!(client.value(&text), "0");
+                            reads.fetch_add(1, Ordering::SeqCst);
+                        }
+                    })
+                })
+                .collect();
+            let stop = Over(&over);
+            let more = |count| {
+                let wanted = reads.load(Ordering::SeqCst) + count;
+                eventually(LIMIT, || reads.load(Ordering::SeqCst) >= wanted);
+            };
+            more(500);
+            match style {
+                "kill" => trio.standbys[0].kill(),
+                _ => trio.standbys[0].stop(StopMode::Fast),
+            }
+            more(2_000);
+            trio.standbys[0].start_again();
+            let place = place(&trio.standbys[0]);
+            let before = routed(&howdah, &place, "hint");
+            eventually(LIMIT, || routed(&howdah, &place, "hint") > before + 50);
+            drop(stop);
+            clients.into_iter().for_each(|client| client.join().expect("no error"));
+        });
+    }
+}
+
+#[test]
+fn reads_follow_a_failover() {
+    let trio = Trio::start();
+    fill(&trio);
+    let howdah = trio.pooler("read_write_split=intent").start();
+    let mut client = reader(&trio, &howdah);
+    trio.primary.stop(StopMode::Fast);
+    // While nobody can be written to, what was known stays known.
+    assert!(trio.is_standby(&hinted(&mut client)));
+    let [next, other] = &trio.standbys;
+    next.promote();
+    other.set("primary_conninfo", &format!("host=127.0.0.1 port={} user=postgres", next.port()));
+    other.reload();
+    client.sql("update numbers set n = 7 where who = 0");
+    let text = "/* howdah: standby */ select n, inet_server_port() from numbers where who = 0";
+    eventually(LIMIT, || {
+        let row = client.sql(text).remove(0);
+        assert_eq!(row[0].as_deref(), Some("7"));
+        row[1].as_deref() == Some(&other.port().to_string())
+    });
+}
+
+#[test]
+fn a_reload_turns_the_split_off_and_on() {
+    let trio = Trio::start();
+    let howdah = trio.pooler("read_write_split=intent consistency=eventual").start();
+    let mut client = reader(&trio, &howdah);
+    let entry = |more: &str| trio.entry("read-write", more);
+    let before = howdah.ini_text();
+    let off = before.replace("read_write_split=intent", "read_write_split=off");
+    assert_ne!(before, off);
+    howdah.reload_ini(&off);
+    eventually(LIMIT, || hinted(&mut client) == trio.primary.port().to_string());
+    howdah.reload_ini(&before);
+    wait_until_split(&trio, &mut client);
+    // Without one of the hosts.
+    let two = before.replace(
+        &entry("read_write_split=intent consistency=eventual"),
+        &format!(
+            "host=127.0.0.1,127.0.0.1 port={},{} dbname=postgres target_session_attrs=read-write \
+             read_write_split=intent consistency=eventual",
+            trio.primary.port(),
+            trio.standbys[1].port()
+        ),
+    );
+    assert_ne!(before, two);
+    howdah.reload_ini(&two);
+    eventually(LIMIT, || (0..10).all(|_| hinted(&mut client) == trio.standbys[1].port().to_string()));
+}
+
+#[test]
+fn a_laggard_loses_the_connections_of_entries_for_standbys_and_gets_them_back() {
+    let trio = Trio::start();
+    fill(&trio);
+    let limits = "max_replica_lag_bytes=200000 load_balance_hosts=least-connections";
+    let howdah = trio
+        .pooler("")
+        .database("ro", &trio.entry("standby", limits))
+        .database("any_ro", &trio.entry("prefer-standby", limits))
+        .start();
+    let state = |server: &Postgres| {
+        howdah.admin_value("SHOW NODES", &[("port", &server.port().to_string())], "state")
+    };
+    let [laggard, healthy] = &trio.standbys;
+    let ports = |database: &str| {
+        let mut clients: Vec<Raw> = (0..4).map(|_| howdah.login(&Login::new("postgres", database))).collect();
+        let mut ports = Vec::new();
+        for client in &mut clients {
+            client.sql("begin");
+            ports.push(client.value(PORT));
+        }
+        ports
+    };
+    for database in ["ro", "any_ro"] {
+        let seen = ports(database);
+        assert!(seen.iter().all(|port| trio.is_standby(port)), "{seen:?}");
+        assert!(seen.contains(&laggard.port().to_string()) && seen.contains(&healthy.port().to_string()));
+    }
+    laggard.sql("select pg_wal_replay_pause()");
+    trio.primary.sql("create table more as select repeat('x', 100) from generate_series(1, 20000)");
+    eventually(LIMIT, || state(laggard) == "lagging");
+    let only = |server: &Postgres| vec![server.port().to_string(); 4];
+    for database in ["ro", "any_ro"] {
+        eventually(LIMIT, || ports(database) == only(healthy));
+    }
+    // Nobody is left: `standby` waits, `prefer-standby` takes the primary.
+    healthy.stop(StopMode::Fast);
+    eventually(LIMIT, || state(healthy) == "down");
+    eventually(LIMIT, || ports("any_ro") == only(&trio.primary));
+    // It comes back when it is well within its limit, and not while it is only just so.
+    laggard.sql("select pg_wal_replay_resume()");
+    eventually(LIMIT, || state(laggard) == "up");
+    eventually(LIMIT, || ports("ro") == only(laggard));
+    eventually(LIMIT, || ports("any_ro") == only(laggard));
+}

@@ -1,0 +1,74 @@
+//! Pools for reads: one on each node of the cluster of an entry whose reads may go to standbys.
+//!
+//! They live as long as the pool that clients enter. Which of them a read goes to is said where it is read; this says
+//! which there are.
+
+use std::sync::Arc;
+
+use cluster::{Balance, Board, NodeId};
+use model::{Moment, PoolId};
+use settings::{Consistency, ReadSplit};
+
+use crate::cell::{PoolCell, PoolKey};
+use crate::clusters::{ClusterId, Place, balance, places};
+use crate::hub::{Hub, Record};
+
+/// Where the reads of a pool's clients may go.
+pub struct Split<C, S> {
+    /// Who may be read from.
+    pub board: Arc<Board>,
+    /// The pools, by node.
+    pub cells: Vec<Arc<PoolCell<C, S>>>,
+    /// Single statements that are proved to read go there too.
+    pub by_statement: bool,
+    /// How current they must be.
+    pub consistency: Consistency,
+    /// How the choice falls among several.
+    pub balance: Balance,
+}
+
+impl<C: Clone, S: Clone> Hub<C, S> {
+    /// Where the reads of a pool's clients may go, if its entry says that they may go anywhere.
+    pub fn split_of(&mut self, now: Moment, pool: PoolId) -> Option<Split<C, S>> {
+        let record = self.pools.get(&pool).filter(|record| !record.is_orphan)?;
+        let key = record.cell.key.clone();
+        let settings = Arc::clone(&self.settings);
+        let database = self.database(&settings, &key.database)?;
+        if key.reader.is_some() || database.read_write_split == ReadSplit::Off {
+            return None;
+        }
+        let (id, ..) = self.cluster_of(&key)?;
+        let watched = self.clusters.all.get(&id)?;
+        let board = Arc::clone(watched.cluster.board());
+        let places = watched.places.clone();
+        let cells = places.into_iter().map(|place| self.pool_at(now, &key.database, &key.user, Some(place)));
+        Some(Split {
+            board,
+            cells: cells.collect(),
+            by_statement: database.read_write_split == ReadSplit::Statement,
+            consistency: database.consistency,
+            balance: balance(database.load_balance_hosts),
+        })
+    }
+
+    /// The node that a pool for reads is on, as long as its entry has it.
+    pub(crate) fn reader_of(&self, key: &PoolKey, place: &Place) -> Option<(ClusterId, NodeId)> {
+        let database = self.database(&self.settings, &key.database)?;
+        if database.read_write_split == ReadSplit::Off {
+            return None;
+        }
+        let id = *self.clusters.by_places.get(&places(&self.settings, database))?;
+        let watched = self.clusters.all.get(&id)?;
+        let node = watched.cluster.ids().find(|node| watched.places[node.index()] == *place)?;
+        Some((id, node))
+    }
+
+    /// Whether a pool for reads is kept although nobody is counted for it: as long as clients may come to it.
+    pub(crate) fn keeps_reader(&self, record: &Record<C, S>) -> bool {
+        let key = &record.cell.key;
+        let Some(place) = &key.reader else { return false };
+        let main =
+            self.entries.get(&key.database).and_then(|entry| entry.pools.get(&(key.user.clone(), None)));
+        main.is_some() && self.reader_of(key, place).is_some()
+    }
+}
