@@ -128,7 +128,8 @@ fn every_key_of_databases_is_read() {
         min_pool_size=2 reserve_pool_size=3 max_db_connections=4 max_db_client_connections=5 \
         pool_mode=transaction load_balance_hosts=disable connect_query='select 1' server_lifetime=6 \
         query_wait_timeout=7 session_state=off max_pinned=3 target_session_attrs=primary monitor_user=m \
-        monitor_dbname=x failover_timeout=8 max_replica_lag_bytes=9 max_replica_lag=10";
+        monitor_dbname=x failover_timeout=8 max_replica_lag_bytes=9 max_replica_lag=10 \
+        read_write_split=intent consistency=bounded(250)";
     let settings = good(&format!("[pgbouncer]\n[databases]\nd = {good_values}\n"));
     let set = settings.databases["d"].clone();
     let unset = crate::Database::default();
@@ -136,7 +137,7 @@ fn every_key_of_databases_is_read() {
     for key in DATABASE.iter().filter(|key| key.spec.name != "topology") {
         assert!(!(key.same)(&set, &unset), "{}", key.spec.name);
     }
-    assert_eq!(DATABASE.len(), 31);
+    assert_eq!(DATABASE.len(), 33);
 }
 
 #[test]

@@ -185,12 +185,24 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
         "3:24: a: max_db_connections: value not allowed; allowed: a whole number of 0 or more (-1 for the setting in [pgbouncer])",
     ),
     (
-        "a = load_balance_hosts=random",
-        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections",
+        "a = load_balance_hosts=any",
+        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections, random",
     ),
     (
         "a = load_balance_hosts=roundrobin",
-        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections; did you mean round-robin?",
+        "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections, random; did you mean round-robin?",
+    ),
+    (
+        "a = consistency=bounded",
+        "3:17: a: consistency: value not allowed; allowed: session, bounded(MILLISECONDS) or eventual",
+    ),
+    (
+        "a = host=a,b read_write_split=intent",
+        "3:1: a: read_write_split: needs target_session_attrs; allowed: several hosts, and target_session_attrs = read-write or primary",
+    ),
+    (
+        "a = target_session_attrs=read-write user=u read_write_split=intent",
+        "3:1: a: read_write_split: needs host; allowed: several hosts, and target_session_attrs = read-write or primary",
     ),
     (
         "a = server_lifetime=1h",
