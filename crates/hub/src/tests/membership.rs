@@ -12,6 +12,7 @@ const NODE: Answer = Answer {
     in_recovery: true,
     system: 7,
     timeline: 1,
+    history: 1,
     read_only: false,
     started: 1,
     position: 1,
