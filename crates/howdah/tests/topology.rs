@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use stage::bare;
 use testkit::{
-    Habit, Howdah, HowdahOptions, HttpServer, Login, Postgres, PostgresOptions, Raw, Version, cell,
-    eventually, eventually_shown,
+    Certificates, Habit, Howdah, HowdahOptions, HttpServer, Login, Postgres, PostgresOptions, Raw, TempDir,
+    Version, cell, eventually, eventually_shown,
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -166,6 +166,39 @@ fn any_url_will_do_and_what_is_announced_is_shown() {
     // What a role is called there is no role: it says replica, and writes go there.
     let mut client = howdah.login(&Login::new("postgres", "db"));
     assert_eq!(client.value("select pg_is_in_recovery()"), "f");
+}
+
+#[test]
+fn an_engine_with_a_certificate_is_checked_by_authority_and_name() {
+    let server = primary();
+    let home = TempDir::new();
+    let certificates = Certificates::write(home.path());
+    let good = members(&[member(server.port(), "")]);
+    let engine = |names: &[&str]| HttpServer::start_tls(good.clone(), &certificates.server(names[0], names));
+    let (engine, other) = (engine(&["localhost"]), engine(&["other.test"]));
+    let pooler = |engine: &HttpServer, authority: &str| {
+        let url = format!("https://localhost:{}", engine.port());
+        let entry = format!("topology=patroni:{url} dbname=postgres target_session_attrs=any");
+        let base = bare().database("db", &entry).user("postgres", "").setting("monitor_user", "postgres");
+        base.setting("topology_interval", "0.1").setting("topology_tls_ca_file", authority).start()
+    };
+    let authority = certificates.authority().to_string_lossy().into_owned();
+    let howdah = pooler(&engine, &authority);
+    wait_for_rows(&howdah, 1);
+    howdah.login(&Login::new("postgres", "db")).sql("select 1");
+    // Not in the certificate; and signed by nobody whom the system knows.
+    for (engine, authority, words) in [
+        (&other, authority.as_str(), "not valid for name"),
+        (&engine, "", "UnknownIssuer"),
+        (&engine, "/nowhere", "topology_tls_ca_file"),
+    ] {
+        let howdah = pooler(engine, authority);
+        eventually_shown(&howdah, "SHOW NODES", |rows| {
+            rows.len() == 1
+                && cell(&rows[0], "host") == Some("")
+                && cell(&rows[0], "topology").is_some_and(|text| text.contains(words))
+        });
+    }
 }
 
 #[test]

@@ -118,9 +118,10 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let key = &self.pools.get(&pool)?.cell.key;
         let database = self.database(&self.settings, &key.database)?;
         Some(Target {
-            places: match &database.topology {
-                Some(topology) => crate::topology::landmark(topology),
-                None => places(&self.settings, database),
+            places: match (&database.topology, places(&self.settings, database)) {
+                // Until the members are told: no other engine's are meant.
+                (Some(topology), none) if none.is_empty() => crate::topology::landmark(topology),
+                (_, places) => places,
             },
             dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
             encoding: encoding.into(),

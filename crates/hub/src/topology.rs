@@ -245,7 +245,7 @@ fn is_leader(role: &str) -> bool {
     ["leader", "master", "primary", "standby_leader"].contains(&role)
 }
 
-/// What listeners of databases of one engine have in common, whoever its members are.
+/// What listeners of databases of one engine have in common before its members are told.
 pub(crate) fn landmark(topology: &Topology) -> Vec<Place> {
     let url = |url: &settings::Url| Place { host: url.host.clone(), port: url.port };
     topology.urls.iter().map(url).collect()

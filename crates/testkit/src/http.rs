@@ -4,10 +4,15 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// An answer, as far as tests look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +76,24 @@ pub struct HttpServer {
 
 impl HttpServer {
     pub fn start(habit: Habit) -> HttpServer {
+        HttpServer::launch(habit, None)
+    }
+
+    /// Over TLS alone, with this certificate and its key.
+    pub fn start_tls(habit: Habit, (certificate, key): &(PathBuf, PathBuf)) -> HttpServer {
+        let chain = CertificateDer::from_pem_file(certificate).expect("made by us");
+        let key = PrivateKeyDer::from_pem_file(key).expect("made by us");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions of its own")
+            .with_no_client_auth()
+            .with_single_cert(vec![chain], key)
+            .expect("a certificate and its key");
+        HttpServer::launch(habit, Some(Arc::new(config)))
+    }
+
+    fn launch(habit: Habit, tls: Option<Arc<ServerConfig>>) -> HttpServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("bound");
         let (habit, asked) = (Arc::new(Mutex::new(habit)), Arc::new(AtomicUsize::new(0)));
@@ -82,10 +105,10 @@ impl HttpServer {
                     return;
                 }
                 let habit = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                let (counted, over) = (Arc::clone(&counted), Arc::clone(&over));
+                let (counted, over, tls) = (Arc::clone(&counted), Arc::clone(&over), tls.clone());
                 std::thread::spawn(move || {
                     // Whoever goes away is not waited for.
-                    let _ = answer(stream, &habit, &counted, &over);
+                    let _ = serve(stream, tls, &habit, (&counted, &over));
                 });
             }
         });
@@ -117,8 +140,32 @@ impl Drop for HttpServer {
     }
 }
 
-fn answer(mut stream: TcpStream, habit: &Habit, asked: &AtomicUsize, over: &AtomicBool) -> io::Result<()> {
-    stream.set_read_timeout(Some(LIMIT))?;
+fn serve(
+    mut socket: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
+    habit: &Habit,
+    watch: (&AtomicUsize, &AtomicBool),
+) -> io::Result<()> {
+    socket.set_read_timeout(Some(LIMIT))?;
+    let other = socket.try_clone()?;
+    match tls {
+        None => answer(&mut socket, &other, habit, watch),
+        Some(config) => {
+            let session = ServerConnection::new(config).map_err(io::Error::other)?;
+            let mut stream = StreamOwned::new(session, socket);
+            answer(&mut stream, &other, habit, watch)?;
+            stream.conn.send_close_notify();
+            stream.flush()
+        }
+    }
+}
+
+fn answer(
+    stream: &mut (impl Read + Write),
+    socket: &TcpStream,
+    habit: &Habit,
+    (asked, over): (&AtomicUsize, &AtomicBool),
+) -> io::Result<()> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && head.len() < 16_384 {
@@ -135,7 +182,7 @@ fn answer(mut stream: TcpStream, habit: &Habit, asked: &AtomicUsize, over: &Atom
         }
         Habit::Raw(bytes) => stream.write_all(bytes),
         Habit::Silent => {
-            while !over.load(Ordering::SeqCst) && !is_closed(&mut stream) {
+            while !over.load(Ordering::SeqCst) && !is_closed(socket) {
                 std::thread::sleep(Duration::from_millis(10));
             }
             Ok(())
@@ -150,10 +197,10 @@ fn answer(mut stream: TcpStream, habit: &Habit, asked: &AtomicUsize, over: &Atom
     }
 }
 
-fn is_closed(stream: &mut TcpStream) -> bool {
+fn is_closed(mut socket: &TcpStream) -> bool {
     // Nothing more is sent by a client that waits for its answer.
-    let _ = stream.set_read_timeout(Some(Duration::from_millis(1)));
-    matches!(stream.read(&mut [0]), Ok(0))
+    let _ = socket.set_read_timeout(Some(Duration::from_millis(1)));
+    matches!(socket.read(&mut [0]), Ok(0))
 }
 
 const LIMIT: Duration = Duration::from_secs(60);
