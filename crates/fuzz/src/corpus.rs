@@ -282,6 +282,20 @@ pub(crate) fn states() -> Vec<Vec<u8>> {
     ])
 }
 
+/// Queries of which some may go to a standby.
+pub(crate) fn queries() -> Vec<Vec<u8>> {
+    texts(&[
+        "SELECT abalance FROM pgbench_accounts WHERE aid = 4711;",
+        "with recursive w(n) as (values (1) union all select n + 1 from w) select n, \"A\".b from w for update of w",
+        "select count(*) filter (where a in (1, 2, 3)) over (partition by b order by c::numeric(10,2) desc) from s.t",
+        "select f(a => $1, variadic b), (c).d[1:2], e.*, e'\\n' || $$x$$ from lateral g(1) as h(i int) with ordinality",
+        "explain (analyze) table t; -- end",
+        "(select case when not a then 1.5e3 else .5 end) except values (x'1f', b'01', interval '1' day)",
+        "select * from a left join (b natural join c) on exists (select 1 from d tablesample system (1)) limit all",
+        "with a as (delete from b returning *) select date '2001-01-01' at time zone 'utc', a is json from a",
+    ])
+}
+
 /// Commands of the console.
 pub(crate) fn commands() -> Vec<Vec<u8>> {
     texts(&[

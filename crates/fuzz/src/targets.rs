@@ -22,7 +22,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     target("wire-client", corpus::client_messages, wire::client),
     target("wire-server", corpus::server_messages, wire::server),
     target("wire-startup", corpus::first_packets, wire::startup),
@@ -39,6 +39,7 @@ pub const TARGETS: [Target; 18] = [
     target("patroni", corpus::members, text::members),
     target("sql", corpus::statements, text::sql),
     target("sql-state", corpus::states, text::state),
+    target("reads", corpus::queries, text::reads),
     target("console-grammar", corpus::commands, console::grammar),
     target("console-session", console::corpus, console::session),
 ];

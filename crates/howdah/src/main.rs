@@ -1,6 +1,7 @@
 //! The command line: what to run, and what is said about settings without running.
 #![allow(clippy::disallowed_methods, reason = "a program has arguments and files")]
 
+mod readable;
 mod state;
 
 use std::process::ExitCode;
@@ -44,10 +45,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say everything that is wrong with the settings, or which session state a file of SQL makes, without starting
+    /// Say everything that is wrong with the settings, or what the statements of a file of SQL are, without starting
     Check {
         /// The settings
-        #[arg(value_name = "FILE.ini | URL", required_unless_present = "state")]
+        #[arg(value_name = "FILE.ini | URL", required_unless_present_any = ["state", "reads"])]
         settings: Option<String>,
         /// Name the session state of each statement in this file
         #[arg(long, value_name = "FILE.sql", conflicts_with = "settings")]
@@ -55,6 +56,9 @@ enum Command {
         /// The settings that name functions of your own (state_functions), with --state
         #[arg(long, value_name = "FILE.ini | URL", requires = "state")]
         config: Option<String>,
+        /// Name the statements in this file that may go to a standby
+        #[arg(long, value_name = "FILE.sql", conflicts_with_all = ["settings", "state"])]
+        reads: Option<String>,
     },
     /// Compare this pooler with others and with none, on this machine
     Bench(Box<bench::options::Options>),
@@ -78,7 +82,8 @@ fn main() -> ExitCode {
         Some(Command::Check { state: Some(path), config, .. }) => {
             return check_state(path, config.as_deref());
         }
-        // One of the two is there, or the command line was refused.
+        Some(Command::Check { reads: Some(path), .. }) => return readable::check(path),
+        // One of the three is there, or the command line was refused.
         Some(Command::Check { settings, .. }) => return check(settings.as_deref().unwrap_or_default()),
         Some(Command::Bench(options)) => return bench::run::main(options, Called::ByHowdah),
         Some(Command::Manual) => print!("{}", settings::manual()),

@@ -67,12 +67,12 @@ fn report(path: &str, text: &[u8], functions: &Functions) -> String {
     report
 }
 
-fn newlines(text: &[u8]) -> usize {
+pub fn newlines(text: &[u8]) -> usize {
     text.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 /// The beginning of a statement, on one line.
-fn first_words(text: &[u8]) -> String {
+pub fn first_words(text: &[u8]) -> String {
     const CHARACTERS_MAX: usize = 40;
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * CHARACTERS_MAX)]).into_owned();
     let words: Vec<_> = text.split_whitespace().take(6).collect();

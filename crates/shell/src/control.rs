@@ -149,6 +149,7 @@ pub struct Control {
     waiting: parking_lot::Mutex<Vec<(ClientId, tokio::task::AbortHandle)>>,
     monitors: monitor::Monitors,
     watches: topology::Watches,
+    catalogs: classify::Catalogs,
     ending: drain::Ending,
 }
 
@@ -180,6 +181,7 @@ pub async fn run(
         waiting: parking_lot::Mutex::default(),
         monitors: monitor::Monitors::default(),
         watches: topology::Watches::default(),
+        catalogs: classify::Catalogs::default(),
         ending,
         shared,
     });

@@ -90,15 +90,15 @@ pub fn begins_with(text: &[u8], word: &str) -> bool {
 struct Kept(Vec<u8>);
 
 impl Sink for Kept {
-    fn byte(&mut self, byte: u8) {
-        self.0.push(byte);
+    fn take(&mut self, word: u64, bytes: u32) {
+        self.0.extend_from_slice(&word.to_le_bytes()[..bytes as usize]);
     }
 }
 
 impl Sink for Sip {
     #[inline]
-    fn byte(&mut self, byte: u8) {
-        self.push(byte);
+    fn take(&mut self, word: u64, bytes: u32) {
+        self.push(word, bytes);
     }
 }
 

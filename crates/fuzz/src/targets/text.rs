@@ -101,3 +101,27 @@ pub(super) fn state(input: &[u8]) {
         }
     }
 }
+
+/// The grammar is C: what it does to the stack shows as the end of the process.
+#[allow(clippy::disallowed_methods, reason = "the caller has the stack")]
+pub(super) fn reads(input: &[u8]) {
+    let key = sql::fingerprint::Key::new([7; 16]);
+    let masked = sql::fingerprint::masked(input);
+    let fingerprint = sql::fingerprint::fingerprint(input, &key);
+    assert_eq!(masked.is_ok(), fingerprint.is_some(), "one of the two without the other");
+    let masked = match masked {
+        Ok(masked) => masked,
+        Err(unfit) => {
+            let _ = reads::unfit(input, unfit).words();
+            return;
+        }
+    };
+    let again = sql::fingerprint::fingerprint(masked.as_bytes(), &key);
+    assert_eq!(again, fingerprint, "what is judged is not what the fingerprint is of: {masked}");
+    let read = std::thread::Builder::new().stack_size(reads::STACK_BYTES).spawn(move || {
+        if let Ok(case) = reads::Case::open(&masked) {
+            assert!(!case.question().is_empty());
+        }
+    });
+    read.expect("a thread").join().expect("no panic");
+}

@@ -43,6 +43,7 @@ pub(super) async fn run(control: Arc<Control>) {
             let nodes: Vec<hub::NodeRef> = shared.hub.lock().nodes().iter().map(|node| node.at).collect();
             control.monitors.retain(|at| nodes.contains(&at));
             control.lookups.close_idle(Duration::from_secs(600));
+            control.forget_old_verdicts();
         }
     }
 }

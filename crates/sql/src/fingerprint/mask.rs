@@ -9,14 +9,41 @@ use crate::lexer::{CLASSES, Class, Lexer, Literal, Token};
 
 /// Takes the pieces.
 pub(super) trait Sink {
-    fn byte(&mut self, byte: u8);
+    /// So many bytes, 1 to 8, the first the lowest; those above are zero.
+    fn take(&mut self, word: u64, bytes: u32);
+}
 
-    #[inline]
-    fn bytes(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.byte(byte);
-        }
+/// A few bytes as a sink takes them.
+const fn word(text: &[u8]) -> (u64, u32) {
+    let mut word = 0;
+    let mut at = 0;
+    while at < text.len() {
+        word |= (text[at] as u64) << (8 * at);
+        at += 1;
     }
+    (word, text.len() as u32)
+}
+
+/// The same byte eight times.
+const fn all(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// Up to eight bytes of a text from here, as a sink takes them.
+#[inline]
+fn load(text: &[u8], at: usize, bytes: usize) -> u64 {
+    match text[at..].first_chunk::<8>() {
+        Some(chunk) => u64::from_le_bytes(*chunk) & (u64::MAX >> (64 - 8 * bytes)),
+        None => word(&text[at..at + bytes]).0,
+    }
+}
+
+/// ASCII in lower case, eight bytes at once.
+#[inline]
+fn folded(word: u64) -> u64 {
+    let beyond_z = word + all(0x7f - b'Z');
+    let from_a = word + all(0x80 - b'A');
+    word | ((from_a ^ beyond_z) & all(0x80)) >> 2
 }
 
 /// What a statement that only reads may begin with. EXPLAIN is here for the statement within.
@@ -25,7 +52,8 @@ const HEADS: [&str; 5] = ["select", "with", "values", "table", "explain"];
 pub(super) fn mask<S: Sink>(text: &[u8], sink: &mut S) -> Result<(), Unfit> {
     let mut lexer = Lexer::new(text, true);
     let mut token = lexer.next().ok_or(Unfit::Command)?;
-    let is_head = token.is_symbol(b'(') || HEADS.iter().any(|head| token.is_word(head));
+    let begins = |head: &str| head.as_bytes()[0] == text[lexer.start] | 0x20 && token.is_word(head);
+    let is_head = token.is_symbol(b'(') || HEADS.iter().any(|head| begins(head));
     if !is_head {
         return Err(Unfit::Command);
     }
@@ -61,17 +89,19 @@ enum Kind {
 }
 
 impl Kind {
-    fn sign(self) -> &'static [u8] {
+    fn sign(self) -> (u64, u32) {
         match self {
-            Kind::Integer => b"1",
-            Kind::Number => b"1.0",
-            Kind::Text => b"''",
-            Kind::Bits => b"b''",
-            Kind::Hex => b"x''",
-            Kind::Parameter => b"$1",
+            Kind::Integer => const { word(b"1") },
+            Kind::Number => const { word(b"1.0") },
+            Kind::Text => const { word(b"''") },
+            Kind::Bits => const { word(b"b''") },
+            Kind::Hex => const { word(b"x''") },
+            Kind::Parameter => const { word(b"$1") },
         }
     }
 }
+
+const COMMA: (u64, u32) = word(b" ,");
 
 struct Pieces<'s, S> {
     sink: &'s mut S,
@@ -92,33 +122,40 @@ impl<'s, S: Sink> Pieces<'s, S> {
 
     fn end(&mut self) {
         if self.comma {
-            self.sink.bytes(b" ,");
+            self.write(COMMA);
         }
+    }
+
+    #[inline]
+    fn write(&mut self, (word, bytes): (u64, u32)) {
+        self.sink.take(word, bytes);
+    }
+
+    /// A name as it stands in the text. What a byte beyond ASCII is, and how it is folded, depends on encodings.
+    #[inline]
+    fn name(&mut self, text: &[u8], mut at: usize, end: usize, fold: bool) -> Result<(), Unfit> {
+        while at < end {
+            let bytes = (end - at).min(8);
+            let word = load(text, at, bytes);
+            if word & all(0x80) != 0 {
+                return Err(Unfit::Unreadable);
+            }
+            self.sink.take(if fold { folded(word) } else { word }, bytes as u32);
+            at += bytes;
+        }
+        Ok(())
     }
 
     #[inline]
     fn take(&mut self, token: Token<'_>, lexer: &mut Lexer<'_>) -> Result<(), Unfit> {
         match token {
-            Token::Word(word) => {
+            Token::Word(_) => {
                 self.begin()?;
-                for byte in word {
-                    // What a byte beyond ASCII is, and how it is folded, depends on encodings.
-                    if !byte.is_ascii() {
-                        return Err(Unfit::Unreadable);
-                    }
-                    self.sink.byte(byte.to_ascii_lowercase());
-                }
-                Ok(())
+                self.name(lexer.text, lexer.start, lexer.at, true)
             }
-            Token::Quoted(name) => {
+            Token::Quoted(_) => {
                 self.begin()?;
-                if !name.is_ascii() {
-                    return Err(Unfit::Unreadable);
-                }
-                self.sink.byte(b'"');
-                self.sink.bytes(name);
-                self.sink.byte(b'"');
-                Ok(())
+                self.name(lexer.text, lexer.start, lexer.at, false)
             }
             Token::String(literal) => self.literal(string(literal)?),
             Token::Parameter(_) => {
@@ -131,7 +168,7 @@ impl<'s, S: Sink> Pieces<'s, S> {
             }
             Token::Cast => {
                 self.begin()?;
-                self.sink.bytes(b"::");
+                self.write(const { word(b"::") });
                 Ok(())
             }
             // `.5` is a number.
@@ -151,10 +188,10 @@ impl<'s, S: Sink> Pieces<'s, S> {
         self.literal = None;
         if self.comma {
             self.comma = false;
-            self.sink.bytes(b" ,");
+            self.write(COMMA);
         }
         if self.count > 0 {
-            self.sink.byte(b' ');
+            self.write(const { word(b" ") });
         }
         self.count += 1;
         if self.count > TOKENS_MAX { Err(Unfit::TooLong) } else { Ok(()) }
@@ -166,7 +203,7 @@ impl<'s, S: Sink> Pieces<'s, S> {
             return Ok(());
         }
         self.begin()?;
-        self.sink.bytes(kind.sign());
+        self.write(kind.sign());
         self.literal = Some(kind);
         Ok(())
     }
@@ -185,7 +222,7 @@ impl<'s, S: Sink> Pieces<'s, S> {
                 if self.operator_end != Some(lexer.start) {
                     self.begin()?;
                 }
-                self.sink.byte(symbol);
+                self.sink.take(u64::from(symbol), 1);
                 self.operator_end = Some(lexer.at);
                 return Ok(());
             }
@@ -195,7 +232,7 @@ impl<'s, S: Sink> Pieces<'s, S> {
             return Err(Unfit::TooLong);
         }
         self.begin()?;
-        self.sink.byte(symbol);
+        self.sink.take(u64::from(symbol), 1);
         Ok(())
     }
 }

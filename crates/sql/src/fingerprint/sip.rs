@@ -1,4 +1,4 @@
-//! SipHash-1-3 with 128 bits, byte by byte, as its authors describe it.
+//! SipHash-1-3 with 128 bits, as its authors describe it, of up to eight bytes at a time.
 
 pub(super) struct Sip {
     state: [u64; 4],
@@ -21,16 +21,19 @@ impl Sip {
         Sip { state, tail: 0, bits: 0, length: 0 }
     }
 
+    /// Takes so many bytes, 1 to 8, of a word: the lowest are the first, and those above are zero.
     #[inline]
-    pub(super) fn push(&mut self, byte: u8) {
-        self.tail |= u64::from(byte) << self.bits;
-        self.bits += 8;
-        self.length += 1;
-        if self.bits == 64 {
-            self.mix(self.tail);
-            self.tail = 0;
-            self.bits = 0;
+    pub(super) fn push(&mut self, word: u64, bytes: u32) {
+        self.tail |= word << self.bits;
+        self.length = self.length.wrapping_add(u64::from(bytes));
+        let bits = self.bits + 8 * bytes;
+        if bits < 64 {
+            self.bits = bits;
+            return;
         }
+        self.mix(self.tail);
+        self.tail = word.checked_shr(64 - self.bits).unwrap_or(0);
+        self.bits = bits - 64;
     }
 
     pub(super) fn finish(mut self) -> [u64; 2] {
@@ -41,6 +44,7 @@ impl Sip {
         [first, self.fold()]
     }
 
+    #[inline]
     fn mix(&mut self, word: u64) {
         self.state[3] ^= word;
         self.round();
