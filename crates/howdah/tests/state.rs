@@ -203,6 +203,40 @@ fn what_sql_prepares_goes_with_its_client_and_meets_nobody() {
 }
 
 #[test]
+fn last_values_of_sequences_are_told_to_nobody_else() {
+    let howdah =
+        pooler(Version::wanted()).setting("default_pool_size", "3").setting("max_pinned", "2").start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    own.sql("create table drawn (id serial, v text)");
+    // Nobody asks for it yet: so nobody keeps a server.
+    own.sql("insert into drawn (v) values ('x')");
+    for client in [&mut own, &mut other] {
+        assert_eq!(client.try_sql("select lastval()").expect_err("not defined").sqlstate, "55000");
+    }
+    assert_eq!(own.value("insert into drawn (v) values ('y') returning id"), "2");
+    other.sql("insert into drawn (v) values ('z')");
+    for _ in 0..2 {
+        assert_eq!(
+            (own.value("select lastval()"), other.value("select lastval()")),
+            ("2".into(), "3".into())
+        );
+        assert_eq!(own.value("select currval('drawn_id_seq')"), "2");
+    }
+    // Another application does not ask: so its clients keep no server.
+    let mut third = howdah.login(&Login::new(USER, TRANSACTION).parameter("application_name", "orm"));
+    third.sql("insert into drawn (v) values ('b')");
+    third.sql("select nextval('drawn_id_seq')");
+    // In one transaction it was right before, and is.
+    own.sql("discard sequences");
+    assert_eq!(own.try_sql("select lastval()").expect_err("not defined").sqlstate, "55000");
+    let rows = own.sql("insert into drawn (v) values ('a'); select lastval()");
+    assert_eq!(rows[0][0].as_deref(), Some("6"));
+    own.sql("discard all");
+    other.sql("drop table drawn");
+}
+
+#[test]
 fn one_text_under_two_time_zones_is_two_statements() {
     let howdah = start();
     let login = |zone: &str| howdah.login(&Login::new(USER, TRANSACTION).parameter("TimeZone", zone));

@@ -184,19 +184,24 @@ impl Pair<'_> {
 
     /// Runs a PREPARE of ours, wherever the client is.
     pub(crate) fn send_prepare(&mut self, statement: &Statement, sql: &[u8]) {
+        self.run_within_batch(PREPARES, sql, statement.id);
+    }
+
+    /// Runs something of ours that is about a statement, or about number 0, which is none.
+    pub(crate) fn run_within_batch(&mut self, name: &[u8], sql: &[u8], statement: u64) {
         let rest = [sql, EMPTY].concat();
         self.out.to_server.make(|bytes| {
             // One that failed is still there.
-            encode::target(bytes, tag::CLOSE, b'S', PREPARES);
-            encode::parse(bytes, PREPARES, &rest);
-            encode::bind_text(bytes, PREPARES, PREPARES, &[]);
-            encode::execute(bytes, PREPARES);
-            encode::target(bytes, tag::CLOSE, b'P', PREPARES);
-            encode::target(bytes, tag::CLOSE, b'S', PREPARES);
+            encode::target(bytes, tag::CLOSE, b'S', name);
+            encode::parse(bytes, name, &rest);
+            encode::bind_text(bytes, name, name, &[]);
+            encode::execute(bytes, name);
+            encode::target(bytes, tag::CLOSE, b'P', name);
+            encode::target(bytes, tag::CLOSE, b'S', name);
         });
         for owed in [Owed::Close, Owed::Parse, Owed::Bind, Owed::Execute, Owed::Close, Owed::Close] {
             // Number 0 is no shared statement's.
-            let about = if owed == Owed::Execute { statement.id } else { 0 };
+            let about = if owed == Owed::Execute { statement } else { 0 };
             self.server.ledger.push(Entry { swallow: true, ..Entry::about(owed, about) });
         }
     }

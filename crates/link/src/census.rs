@@ -61,8 +61,18 @@ const QUESTIONS: [(Kinds, u8, &str); 5] = [
     ),
 ];
 
+/// Whether the session remembers what a sequence has given. Asked alone: where it does not, it answers an error.
+const SEQUENCES: &[u8] = b"SELECT 'q',NULL::pg_catalog.text,CAST(pg_catalog.lastval() AS pg_catalog.text)";
+/// SQLSTATE of `lastval is not yet defined in this session`.
+const NOT_DEFINED: &str = "55000";
+/// SQLSTATE of a sequence that is remembered, and may not be read.
+const NOT_ALLOWED: &str = "42501";
+
 /// The query that asks for these kinds and for the values of these settings.
 fn query(kinds: Kinds, unknown: &[Box<[u8]>]) -> Vec<u8> {
+    if kinds == Kinds::SEQUENCES {
+        return SEQUENCES.to_vec();
+    }
     let mut text = Vec::with_capacity(256);
     let mut select = |part: &dyn Fn(&mut Vec<u8>)| {
         if !text.is_empty() {
@@ -110,6 +120,7 @@ impl Census {
             (Some([b's' | b'v']), Some(name)) if self.bytes <= BYTES_MAX => {
                 self.settings.push((name.into(), value.map(Box::from)));
             }
+            (Some(b"q"), _) => self.found = self.found.with(Kinds::SEQUENCES),
             (Some([letter]), _) => match QUESTIONS.iter().find(|(_, other, _)| other == letter) {
                 Some((kind, ..)) => self.found = self.found.with(*kind),
                 None => self.failed = true,
@@ -118,13 +129,21 @@ impl Census {
         }
     }
 
+    pub(crate) fn asks_for_sequences(&self) -> bool {
+        self.kinds.has(Kinds::SEQUENCES)
+    }
+
     /// Whether the server is only told to listen no more.
     pub(crate) fn asks_nothing(&self) -> bool {
         self.kinds.is_empty() && self.unknown.is_empty()
     }
 
-    pub(crate) fn fail(&mut self) {
-        self.failed = true;
+    pub(crate) fn fail(&mut self, code: &str) {
+        match code {
+            NOT_DEFINED if self.kinds == Kinds::SEQUENCES => {}
+            NOT_ALLOWED if self.kinds == Kinds::SEQUENCES => self.found = Kinds::SEQUENCES,
+            _ => self.failed = true,
+        }
     }
 }
 
@@ -205,8 +224,12 @@ impl Link {
         if !is_due || !is_idle || !server.is_quiet() || self.client.sending > 0 {
             return;
         }
-        let (kinds, unknown) = (std::mem::take(&mut state.doubts), std::mem::take(&mut state.unknown));
+        let (mut kinds, unknown) = (std::mem::take(&mut state.doubts), std::mem::take(&mut state.unknown));
         let unlisten = std::mem::take(&mut state.unlisten);
+        let others = kinds.without(Kinds::SEQUENCES);
+        if kinds.has(Kinds::SEQUENCES) && !(others.is_empty() && unknown.is_empty() && unlisten.is_empty()) {
+            (kinds, state.doubts) = (others, Kinds::SEQUENCES);
+        }
         let mut text = Vec::new();
         for channel in &unlisten {
             text.extend_from_slice(b"UNLISTEN ");

@@ -436,6 +436,13 @@ impl<'a> Ear<'a> {
         {
             return Fate::Swallow;
         }
+        // After a RESET the session is somebody else, until the client's role is set again.
+        let is_another = name == b"is_superuser"
+            && client.has_own(b"role")
+            && self.server.parameters.value(b"role") != client.parameters.value(b"role");
+        if is_another {
+            return Fate::Swallow;
+        }
         let is_news = client.parameters.value(name) != Some(value);
         client.set_parameter(name, value);
         if is_news { Fate::Forward } else { Fate::Swallow }
@@ -489,7 +496,7 @@ impl<'a> Ear<'a> {
         }
         let misused = self.undo(front, &undone);
         if let Some(Some(_)) = &self.state
-            && self.session_has_failed(front, &undone)
+            && self.session_has_failed(front, &undone, &code)
         {
             return Fate::Swallow;
         }

@@ -19,6 +19,7 @@ mod outlive;
 mod policy;
 mod prepared;
 mod route;
+mod sequences;
 mod stale;
 mod state;
 pub mod unpaired;

@@ -68,7 +68,7 @@ impl Pair<'_> {
             || (!self.client.own().is_empty() && !self.policy.dedicated && self.keeps_its_server())
     }
 
-    fn keeps_its_server(&self) -> bool {
+    pub(crate) fn keeps_its_server(&self) -> bool {
         self.policy.mode == PoolMode::Session
     }
 
@@ -142,7 +142,7 @@ impl Pair<'_> {
         };
         let policy = self.policy;
         let effects = scan(text, self.client.dialect, policy);
-        if effects.is_plain() && message.is_whole {
+        if effects.is_plain() && message.is_whole && !self.draws(&effects) {
             return Noted::Nothing;
         }
         if effects.is_stateless() || !self.policy.maps_statements() || !message.is_whole {
@@ -164,7 +164,7 @@ impl Pair<'_> {
     fn note(&mut self, effects: &Effects<'_>, values: &[u8], is_whole: bool, names: &Names) -> Noted {
         self.show(effects);
         let is_touched = self.state.as_ref().is_some_and(|state| state.is_touched());
-        if effects.is_stateless() && !is_touched && is_whole {
+        if effects.is_stateless() && !is_touched && is_whole && !self.draws(effects) {
             return Noted::Nothing;
         }
         if self.hear(effects) == Hearing::Awaited {
@@ -183,6 +183,7 @@ impl Pair<'_> {
             return Noted::Asks;
         }
         self.heard();
+        self.forget_others_draws(effects);
         if !is_whole && !self.keeps_its_server() {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
@@ -200,7 +201,7 @@ impl Pair<'_> {
         let reading = Reading {
             mode: self.policy.state,
             is_touched: self.state.as_ref().is_some_and(|state| state.is_touched()),
-            sequences_are_read: self.statements.sequences_are_read(),
+            sequences_are_read: self.remembers_sequences(),
             values,
             texts,
             makes: &names.made.statements,
@@ -225,7 +226,8 @@ impl Pair<'_> {
         effects.each(|number, effect| match effect {
             Effect::Prepare { .. } if names.made.statements.iter().any(|(of, _)| *of == number) => {}
             Effect::Call { kind: FunctionKind::SequenceRead, .. } => {
-                self.statements.note_sequences_are_read();
+                let name = self.client.parameters.value(b"application_name").unwrap_or_default();
+                self.statements.note_sequences_are_read(name);
             }
             Effect::Prepare { name, body } if !scan(body, dialect, policy).is_stateless() => {
                 keep_text(self.state, &name.to_vec(), Some(body));
@@ -275,7 +277,7 @@ impl Pair<'_> {
         let text = parse.query();
         let policy = self.policy;
         let effects = scan(text, self.client.dialect, policy);
-        if !effects.is_plain() {
+        if !effects.is_plain() || self.draws(&effects) {
             if message.may_be_bound_next() && self.asks_at_parse(&effects) {
                 return Parsed::Asks;
             }
@@ -292,7 +294,10 @@ impl Pair<'_> {
     /// What is parsed is run, as a rule: at its Bind it would be too late to give the server back.
     #[cold]
     pub(crate) fn asks_at_parse(&mut self, effects: &Effects<'_>) -> bool {
-        if *self.permit != Permit::None || self.policy.state == StateMode::Refuse || effects.is_stateless() {
+        if *self.permit != Permit::None || self.policy.state == StateMode::Refuse {
+            return false;
+        }
+        if effects.is_stateless() && !self.draws(effects) {
             return false;
         }
         let pending = self.pending(effects, &[], Hears::Any, &self.foreseen(effects));
@@ -354,9 +359,10 @@ impl Pair<'_> {
             return false;
         }
         let scanned = |text: &[u8]| !scan(text, dialect, policy).is_plain();
+        let draws = |text: &[u8]| scan(text, dialect, policy).may_draw();
         match dialect.is_usual() {
-            true => statement.makes_state(scanned),
-            false => scanned(statement.text()),
+            true => statement.makes_state(scanned) || self.remembers_sequences() && statement.may_draw(draws),
+            false => scanned(statement.text()) || self.remembers_sequences() && draws(statement.text()),
         }
     }
 
@@ -545,11 +551,11 @@ impl Ear<'_> {
 
     /// The server has reported an error, and the client has state. True if the error answers a question of our own.
     #[cold]
-    pub(crate) fn session_has_failed(&mut self, front: Entry, undone: &[Entry]) -> bool {
+    pub(crate) fn session_has_failed(&mut self, front: Entry, undone: &[Entry], code: &str) -> bool {
         let Some(Some(state)) = &mut self.state else { return false };
         if front.marks.census {
             if let Some(census) = &mut state.census {
-                census.fail();
+                census.fail(code);
             }
             return true;
         }

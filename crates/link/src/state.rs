@@ -243,6 +243,19 @@ impl State {
         }
     }
 
+    /// Whether the session remembers what a sequence has given to this client, as far as is known.
+    pub(crate) fn may_have_drawn(&self) -> bool {
+        let is_drawn = |deed: &Deed| match deed {
+            Deed::Doubt(kinds) => kinds.has(Kinds::SEQUENCES),
+            Deed::Pin(reason) => *reason == Reason::Sequence,
+            _ => false,
+        };
+        self.held.has_kind(Kinds::SEQUENCES)
+            || self.doubts.has(Kinds::SEQUENCES)
+            || self.census.as_ref().is_some_and(Census::asks_for_sequences)
+            || self.pending.iter().any(|pending| pending.count(is_drawn) > 0)
+    }
+
     fn doubt(&mut self, kinds: Kinds, verb: &str) {
         self.doubts = self.doubts.with(kinds);
         self.held.suspect(verb);

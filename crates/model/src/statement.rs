@@ -44,6 +44,8 @@ pub struct Statement {
     refused: AtomicBool,
     /// Whether its text does something to the session of who runs it.
     makes_state: OnceLock<bool>,
+    /// Whether its text may draw from a sequence that it does not name.
+    may_draw: OnceLock<bool>,
     parameters: OnceLock<Digest>,
     columns: OnceLock<Digest>,
 }
@@ -60,6 +62,7 @@ impl Statement {
             disputed: AtomicBool::new(false),
             refused: AtomicBool::new(false),
             makes_state: OnceLock::new(),
+            may_draw: OnceLock::new(),
             parameters: OnceLock::new(),
             columns: OnceLock::new(),
         }
@@ -86,6 +89,11 @@ impl Statement {
     /// Whether it does something to the session of who runs it: `scan` is asked once.
     pub fn makes_state(&self, scan: impl FnOnce(&[u8]) -> bool) -> bool {
         *self.makes_state.get_or_init(|| scan(self.text()))
+    }
+
+    /// Whether it may draw from a sequence that it does not name: `scan` is asked once.
+    pub fn may_draw(&self, scan: impl FnOnce(&[u8]) -> bool) -> bool {
+        *self.may_draw.get_or_init(|| scan(self.text()))
     }
 
     /// A server has described it. Says whether that is what was told before, if anything was; what was not
@@ -127,6 +135,10 @@ impl Statement {
     }
 }
 
+fn bit(name: &[u8]) -> u64 {
+    1 << (Digest::of(name).0 & 63)
+}
+
 /// What all tables of statements of a process share.
 #[derive(Debug, Default)]
 struct Common {
@@ -138,7 +150,8 @@ struct Common {
 #[derive(Debug, Default)]
 pub struct Statements {
     common: Arc<Common>,
-    sequences_are_read: AtomicBool,
+    /// A bit for each application that asks what its session last had of a sequence, by a hash of its name.
+    sequence_readers: AtomicU64,
     inner: Mutex<Inner>,
     /// Those that PREPARE makes: the same bytes would be something else in a Parse.
     by_sql: Mutex<Inner>,
@@ -232,14 +245,16 @@ impl Statements {
         Arc::clone(set)
     }
 
-    /// Somebody asks his session for what it last had of a sequence.
-    pub fn note_sequences_are_read(&self) {
-        self.sequences_are_read.store(true, Ordering::Relaxed);
+    /// Somebody of this application asks his session for what it last had of a sequence.
+    pub fn note_sequences_are_read(&self, application: &[u8]) {
+        self.sequence_readers.fetch_or(bit(application), Ordering::Relaxed);
     }
 
-    /// Whether anybody does.
-    pub fn sequences_are_read(&self) -> bool {
-        self.sequences_are_read.load(Ordering::Relaxed)
+    /// Whether anybody of this application does.
+    #[inline]
+    pub fn sequences_are_read<'a>(&self, application: impl FnOnce() -> &'a [u8]) -> bool {
+        let readers = self.sequence_readers.load(Ordering::Relaxed);
+        readers != 0 && readers & bit(application()) != 0
     }
 
     /// The schema may have changed: a text that is prepared from now on is a new statement.

@@ -92,6 +92,11 @@ impl<'a> Effects<'a> {
         }
     }
 
+    /// Whether one of the statements may draw from a sequence that it does not name.
+    pub fn may_draw(&self) -> bool {
+        self.statements().any(|statement| statement.may_draw())
+    }
+
     /// What was read.
     pub fn text(&self) -> &'a [u8] {
         self.text

@@ -87,7 +87,7 @@ impl Side for Direct<'_> {
     fn login(&mut self, protocol: Protocol) -> Result<Player, String> {
         self.lane.direct.sql(AS_IT_WAS);
         let login = login_of(self.kind, &stage::direct(self.lane.number));
-        Player::login(self.stage.server.port(), &login, protocol)
+        settled(Player::login(self.stage.server.port(), &login, protocol)?, self.kind)
     }
 
     fn others(&mut self, moment: Moment) -> Result<(), String> {
@@ -166,7 +166,8 @@ impl Pooled<'_> {
 impl Side for Pooled<'_> {
     fn login(&mut self, protocol: Protocol) -> Result<Player, String> {
         self.lane.pooled.sql(AS_IT_WAS);
-        Player::login(self.stage.howdah.port(), &login_of(self.kind, &self.entry), protocol)
+        let login = login_of(self.kind, &self.entry);
+        settled(Player::login(self.stage.howdah.port(), &login, protocol)?, self.kind)
     }
 
     fn others(&mut self, moment: Moment) -> Result<(), String> {
@@ -187,6 +188,14 @@ impl Side for Pooled<'_> {
     fn kill_servers(&mut self) -> Result<(), String> {
         self.lane.kill_pooled()
     }
+}
+
+/// What a role given at the login is allowed, the pooler can only tell once it has a server.
+fn settled(mut player: Player, kind: &Kind) -> Result<Player, String> {
+    if kind.startup.iter().any(|(name, value)| name.contains("role") || value.contains("role=")) {
+        player.each("select 1")?;
+    }
+    Ok(player)
 }
 
 fn login_of(kind: &Kind, database: &str) -> Login {

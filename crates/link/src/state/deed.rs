@@ -21,14 +21,26 @@ impl Kinds {
     pub(crate) const PREPARED: Kinds = Kinds(16);
     pub(crate) const SETTINGS: Kinds = Kinds(32);
     pub(crate) const ALL: Kinds = Kinds(63);
+    /// Of interest only where somebody reads it.
+    pub(crate) const SEQUENCES: Kinds = Kinds(64);
     /// Each kind but settings, with why it keeps a server.
-    pub(crate) const REASONS: [(Kinds, Reason); 5] = [
+    pub(crate) const REASONS: [(Kinds, Reason); 6] = [
         (Kinds::LOCKS, Reason::AdvisoryLock),
         (Kinds::TEMP, Reason::TempObject),
         (Kinds::CURSORS, Reason::HoldCursor),
         (Kinds::LISTEN, Reason::Listen),
         (Kinds::PREPARED, Reason::Prepared),
+        (Kinds::SEQUENCES, Reason::Sequence),
     ];
+
+    /// Whether anything may have been done.
+    pub(crate) fn is_anything(self) -> bool {
+        self.0 & Kinds::ALL.0 == Kinds::ALL.0
+    }
+
+    pub(crate) fn without(self, other: Kinds) -> Kinds {
+        Kinds(self.0 & !other.0)
+    }
 
     pub(crate) fn is_empty(self) -> bool {
         self.0 == 0

@@ -23,7 +23,7 @@ pub(crate) fn pins(pending: &Pending) -> Option<(usize, Reason)> {
     pending.find(|deed| match deed {
         Deed::Pin(reason) => Some(*reason),
         // What may do anything is let through, and the server is asked what it did.
-        Deed::Doubt(kinds) if *kinds != Kinds::ALL => {
+        Deed::Doubt(kinds) if !kinds.is_anything() => {
             Kinds::REASONS.iter().find(|(kind, _)| kinds.has(*kind)).map(|(_, reason)| *reason)
         }
         _ => None,

@@ -70,6 +70,9 @@ impl Reading<'_> {
         let mut pending = Pending::default();
         for (number, statement) in effects.statements().enumerate().take(self.ends_at) {
             let before = pending.makes();
+            if self.sequences_are_read && statement.may_draw() {
+                pending.push(number, Deed::Doubt(Kinds::SEQUENCES));
+            }
             statement.each(&mut |effect| self.deeds(&effect, number, 0, &mut pending));
             if pending.makes() > before && pending.verb.is_empty() {
                 pending.verb = verb(statement.text);
@@ -136,6 +139,9 @@ impl Reading<'_> {
             Effect::Call { kind, .. } => self.call(kind, &mut push),
             Effect::Opaque(Opaque::Do | Opaque::Call | Opaque::RunsText) | Effect::Unread => {
                 push(Deed::Doubt(Kinds::ALL));
+                if self.sequences_are_read {
+                    push(Deed::Doubt(Kinds::SEQUENCES));
+                }
             }
         }
     }
@@ -155,6 +161,9 @@ impl Reading<'_> {
             // Its parameters are those of the EXECUTE.
             let within = Reading { values: &[], ..*self };
             let effects = scan(text, self.dialect, self.policy);
+            if self.sequences_are_read && effects.may_draw() {
+                pending.push(number, Deed::Doubt(Kinds::SEQUENCES));
+            }
             effects.each(|_, effect| within.deeds(&effect, number, depth + 1, pending));
         }
     }

@@ -553,9 +553,11 @@ fn sequences_keep_a_server_only_where_somebody_reads_them_back() {
          free
          client b
          C Q(select currval('s'))
-         > Q(select currval('s'))
-         S {QUERY}
-         < {QUERY}
+         > Q(DISCARD SEQUENCES) Q(select currval('s'))
+         S C(DISCARD SEQUENCES) Z(I)
+         <
+         S E(55000 not yet defined) Z(I)
+         < E(55000 not yet defined) Z(I)
          free
          client a
          C Q(select nextval('s'))
@@ -569,6 +571,65 @@ fn sequences_keep_a_server_only_where_somebody_reads_them_back() {
          S C(DISCARD SEQUENCES) Z(I)
          < C(DISCARD SEQUENCES) Z(I)
          free"
+    ));
+}
+
+#[test]
+fn what_draws_from_a_sequence_out_of_sight_is_asked_about_where_somebody_reads_it_back() {
+    let drawn = "S D(q,,7) C(SELECT 1) Z(I)";
+    check(&format!(
+        "C Q(insert into t values (1))
+         > Q(insert into t values (1))
+         S {QUERY}
+         < {QUERY}
+         free
+         client b
+         C P(,select lastval()) B E S
+         > P(,select lastval()) B C(#forgets) P(#forgets,DISCARD SEQUENCES) B(#forgets,howdah_forgets) \
+           E(howdah_forgets) Cp(#forgets) C(#forgets) E S
+         S 1 2 3 1 2 C(DISCARD SEQUENCES) 3 3 E(55000 no) Z(I)
+         < 1 2 E(55000 no) Z(I)
+         free
+         client a
+         C Q(insert into t values (1))
+         > Q(insert into t values (1))
+         S {QUERY}
+         < {QUERY}
+         > Q(census q)
+         S E(55000 not yet defined) Z(I)
+         <
+         free
+         C P(,insert into s values (1)) B E S
+         > P(,insert into s values (1)) B E S
+         S 1 2 C(INSERT 0 1) Z(I)
+         < 1 2 C(INSERT 0 1) Z(I)
+         > Q(census q)
+         {drawn}
+         <
+         held
+         pins INSERT Sequence
+         C Q(select lastval())
+         > Q(select lastval())
+         S {QUERY}
+         < {QUERY}
+         held
+         C Q(discard sequences)
+         > Q(discard sequences)
+         S C(DISCARD SEQUENCES) Z(I)
+         < C(DISCARD SEQUENCES) Z(I)
+         free
+         C Q(begin;insert into s values (1);create temp table t (n int);rollback)
+         > Q(begin;insert into s values (1);create temp table t (n int);rollback)
+         S C(BEGIN) C(INSERT 0 1) C(CREATE TABLE) C(ROLLBACK) Z(I)
+         < C(BEGIN) C(INSERT 0 1) C(CREATE TABLE) C(ROLLBACK) Z(I)
+         > Q(census t)
+         S C(SELECT 0) Z(I)
+         <
+         > Q(census q)
+         S E(42501 permission denied for sequence s) Z(I)
+         <
+         held
+         pins INSERT Sequence"
     ));
 }
 

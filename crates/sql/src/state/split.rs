@@ -64,6 +64,15 @@ impl<'a> Iterator for Statements<'a> {
 }
 
 impl<'a> Statement<'a> {
+    /// Whether it may draw from a sequence that it does not name, for the default of a column.
+    pub fn may_draw(&self) -> bool {
+        let mut lexer = Lexer::new(self.text, self.options.standard_conforming_strings);
+        std::iter::from_fn(|| lexer.next()).any(|token| match token {
+            Token::Unread => true,
+            token => ["insert", "merge", "copy"].iter().any(|word| token.is_word(word)),
+        })
+    }
+
     /// Gives each effect, in order.
     pub fn each(&self, visit: &mut impl FnMut(Effect<'a>)) {
         if self.is_unread {

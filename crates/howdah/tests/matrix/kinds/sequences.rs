@@ -35,6 +35,19 @@ pub const KINDS: &[Kind] = &[
         END,
     ),
     Kind::pins(
+        "serial in an EXECUTE",
+        "prepare p as insert into matrix.plain (v) values ('x')\nexecute p",
+        "select lastval()\nselect currval('matrix.plain_id_seq')",
+        "deallocate p\ndiscard sequences",
+    ),
+    Kind::pins(
+        "serial in DO",
+        "do $$ begin insert into matrix.plain (v) values ('x'); end $$",
+        "select lastval()",
+        END,
+    ),
+    Kind::carried("INSERT without a sequence", "insert into matrix.bare values (1)", "select lastval()", ""),
+    Kind::pins(
         "identity",
         "insert into matrix.modern (v) values ('x') returning id",
         "select lastval()",

@@ -112,8 +112,8 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::carried(
         "statement_timeout that strikes",
-        "set statement_timeout = '100ms'",
-        "select pg_sleep(0.3)",
+        "set statement_timeout = '300ms'",
+        "select pg_sleep(2)",
         "set statement_timeout = 0",
     )
     .by(&[Protocol::Simple])
@@ -233,6 +233,8 @@ pub const KINDS: &[Kind] = &[
         .startup(&[("options", "-c myapp.user_id=7")]),
     Kind::carried("startup of a role", "reset role", WHO, "reset all")
         .startup(&[("options", "-c role=matrix_role")]),
+    Kind::carried("startup of a role as a parameter", "reset role\nset work_mem = '5MB'", WHO, "reset role")
+        .startup(&[("role", "matrix_role")]),
     Kind::carried("DISCARD ALL after startup", "set work_mem = '6MB'\ndiscard all", STARTED, "discard all")
         .startup(&[("options", "-c work_mem=5MB -c geqo=off")])
         .alone(),
