@@ -54,7 +54,7 @@ fn is_plain_command(message: &[u8]) -> bool {
 }
 
 /// What is done with a server's message.
-enum Fate {
+pub(crate) enum Fate {
     Forward,
     Swallow,
     /// The body is needed first.
@@ -560,36 +560,6 @@ impl<'a> Ear<'a> {
         let untold = undone.iter().skip(1).filter(|entry| has_misused(entry)).count();
         (0..untold).for_each(|_| drop(client.take_misused()));
         told
-    }
-
-    /// The error that the server was made to raise, in the words that PostgreSQL has for the real one.
-    fn say_instead(&mut self, instead: Instead, name: &[u8]) -> Fate {
-        let (code, text) = match instead {
-            Instead::DuplicateStatement => {
-                let refusal = Refusal::DuplicateStatement(String::from_utf8_lossy(name).into_owned());
-                (refusal.sqlstate().to_owned(), refusal.to_string())
-            }
-            Instead::UnknownStatement => {
-                let refusal = Refusal::UnknownStatement(String::from_utf8_lossy(name).into_owned());
-                (refusal.sqlstate().to_owned(), refusal.to_string())
-            }
-            Instead::State => crate::noted::refused(name),
-            Instead::StatementTooLarge => {
-                let text = "prepared statement is larger than may be kept (prepared_statement_size_max)";
-                (wire::sqlstate::PROGRAM_LIMIT_EXCEEDED.to_owned(), text.to_owned())
-            }
-            Instead::StalePlan => {
-                (wire::sqlstate::FEATURE_NOT_SUPPORTED.to_owned(), stale::STALE_PLAN.to_owned())
-            }
-            Instead::NoUnnamedStatement => (
-                wire::sqlstate::INVALID_SQL_STATEMENT_NAME.to_owned(),
-                "unnamed prepared statement does not exist".to_owned(),
-            ),
-        };
-        self.out
-            .to_client
-            .make(|bytes| wire::encode::report(bytes, wire::encode::Severity::Error, &code, &text, None));
-        Fate::Swallow
     }
 
     /// Writes the replies of our own whose turn has come: never within a message of the server.

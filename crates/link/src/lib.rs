@@ -12,6 +12,7 @@ mod census;
 mod channels;
 mod from_client;
 mod from_server;
+mod instead;
 mod link;
 mod noted;
 mod out;
