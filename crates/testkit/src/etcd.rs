@@ -1,6 +1,7 @@
-//! A real etcd of three members on the loopback address, gone with its owner.
+//! A real etcd of three members on one address of this machine, gone with its owner.
 
 use std::fs::{self, File};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::wait::holds_within;
 /// The cluster. Dropped, it is killed.
 pub struct Etcd {
     home: TempDir,
+    address: Ipv4Addr,
     members: Vec<Member>,
 }
 
@@ -27,23 +29,23 @@ struct Member {
 }
 
 impl Etcd {
-    /// Starts it, and waits until it has a leader.
-    pub fn start() -> Etcd {
+    /// Starts it on an address of this machine, and waits until it has a leader.
+    pub fn start(address: Ipv4Addr) -> Etcd {
         let program = program();
         let home = TempDir::new();
         let ports: Vec<(u16, u16)> = (0..MEMBERS).map(|_| (free_port(), free_port())).collect();
         let peers: Vec<String> = ports
             .iter()
             .enumerate()
-            .map(|(at, (_, peer))| format!("e{at}=http://127.0.0.1:{peer}"))
+            .map(|(at, (_, peer))| format!("e{at}=http://{address}:{peer}"))
             .collect();
-        let mut etcd = Etcd { home, members: Vec::new() };
+        let mut etcd = Etcd { home, address, members: Vec::new() };
         for (at, (client_port, peer_port)) in ports.iter().enumerate() {
             let process = etcd.launch(&program, at, (*client_port, *peer_port), &peers.join(","));
             etcd.members.push(Member { client_port: *client_port, process });
         }
         let is_healthy = |member: &Member| {
-            let answer = http::request(member.client_port, "GET", "/health", "");
+            let answer = http::request_to((address, member.client_port).into(), "GET", "/health", "");
             answer.is_ok_and(|answer| answer.status == 200 && answer.body.contains("true"))
         };
         let is_ready = holds_within(START_LIMIT, || etcd.members.iter().all(is_healthy));
@@ -51,9 +53,9 @@ impl Etcd {
         etcd
     }
 
-    /// `127.0.0.1:port` of each member.
+    /// `address:port` of each member.
     pub fn addresses(&self) -> Vec<String> {
-        self.members.iter().map(|member| format!("127.0.0.1:{}", member.client_port)).collect()
+        self.members.iter().map(|member| format!("{}:{}", self.address, member.client_port)).collect()
     }
 
     /// The ends of what its members have logged.
@@ -73,7 +75,7 @@ impl Etcd {
         }
         let log = File::create(self.home.join(&format!("log{at}"))).expect("own directory");
         let mut command = as_server_user(program);
-        let own = |port: u16| format!("http://127.0.0.1:{port}");
+        let own = |port: u16| format!("http://{}:{port}", self.address);
         command.arg("--name").arg(format!("e{at}")).arg("--data-dir").arg(&data).current_dir(&data);
         command.args(["--listen-client-urls", &own(client), "--advertise-client-urls", &own(client)]);
         command.args(["--listen-peer-urls", &own(peer), "--initial-advertise-peer-urls", &own(peer)]);

@@ -23,12 +23,17 @@ pub struct Answer {
 
 /// Sends one request to a port of the loopback address, and reads until the other side closes.
 pub fn request(port: u16, method: &str, path: &str, body: &str) -> io::Result<Answer> {
+    request_to((Ipv4Addr::LOCALHOST, port).into(), method, path, body)
+}
+
+/// The same, to any address.
+pub fn request_to(address: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<Answer> {
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
-    let bytes = exchange(port, format!("{head}{body}").as_bytes())?;
+    let bytes = exchange_with(address, format!("{head}{body}").as_bytes())?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let status = text.split(' ').nth(1).and_then(|word| word.parse().ok());
     let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
@@ -40,7 +45,11 @@ pub fn request(port: u16, method: &str, path: &str, body: &str) -> io::Result<An
 
 /// Sends these very bytes, and reads until the other side closes.
 pub fn exchange(port: u16, bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    exchange_with((Ipv4Addr::LOCALHOST, port).into(), bytes)
+}
+
+fn exchange_with(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     stream.set_read_timeout(Some(LIMIT))?;
     stream.write_all(bytes)?;
     let mut answer = Vec::new();

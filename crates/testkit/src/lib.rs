@@ -38,6 +38,7 @@
 //!   form of [`message::letters`]: `1 2 T D C(SELECT 1) ZI`, `E(26000) ZI`, `EOF` and `RST` for an end.
 //! - [`Patroni`]: three members of a real one on three of a real etcd, to be switched over, killed and tagged.
 //! - [`HttpServer`] and [`http`]: an engine that lies, and a load balancer that asks.
+//! - [`Network`]: namespaces that can be cut off from one another, for those who are root.
 //! - [`DnsServer`]: a name server that answers, fails or is silent.
 //! - [`FakeServer`]: a server that says what a test makes it say; [`reply`] has its messages.
 //! - [`Chaos`]: a proxy that delays, cuts to pieces, resets, swallows, half-closes.
@@ -69,6 +70,7 @@ pub mod stream;
 pub mod chaos;
 pub mod dns;
 pub mod fake_server;
+pub mod netns;
 pub mod reply;
 
 // What the rest stands on.
@@ -87,6 +89,7 @@ pub use http::{Habit, HttpServer};
 pub use install::Version;
 pub use login::Login;
 pub use message::{Message, letters};
+pub use netns::Network;
 pub use os::Signal;
 pub use patroni::Patroni;
 pub use pgbench::Pgbench;

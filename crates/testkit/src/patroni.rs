@@ -3,6 +3,7 @@
 //! Decides how it is set up: quick to notice things, and no acknowledged commit is lost (`synchronous_mode`).
 
 use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use crate::etcd::Etcd;
 use crate::http::{self, Answer};
 use crate::install::{Version, cache, say};
 use crate::login::Login;
+use crate::netns::Network;
 use crate::os::{self, Signal};
 use crate::postgres::{SUPERUSER, as_server_user, server_user};
 use crate::python::{python, python_packages};
@@ -28,6 +30,8 @@ pub struct Patroni {
     programs: PathBuf,
     packages: PathBuf,
     members: Vec<Member>,
+    /// Each member is in a namespace of its own, if there are any. Dropped last.
+    network: Option<Network>,
 }
 
 struct Member {
@@ -39,11 +43,21 @@ struct Member {
 impl Patroni {
     /// Starts it, and waits until there is a leader and the others follow.
     pub fn start() -> Patroni {
+        Patroni::launch_all(None)
+    }
+
+    /// The same, with each member in a namespace of its own, that can be cut off.
+    pub fn start_in(network: Network) -> Patroni {
+        Patroni::launch_all(Some(network))
+    }
+
+    fn launch_all(network: Option<Network>) -> Patroni {
         let programs = Version::V15.programs();
         let packages = python_packages(&PACKAGES);
         let member = |_| Member { port: free_port(), rest_port: free_port(), process: Mutex::new(None) };
         let members = (0..MEMBERS).map(member).collect();
-        let patroni = Patroni { etcd: Etcd::start(), home: TempDir::new(), programs, packages, members };
+        let etcd = Etcd::start(network.as_ref().map_or(Ipv4Addr::LOCALHOST, Network::common));
+        let patroni = Patroni { etcd, home: TempDir::new(), programs, packages, members, network };
         for at in 0..MEMBERS {
             patroni.write_config(at, "{}");
             patroni.launch(at);
@@ -54,8 +68,8 @@ impl Patroni {
 
     /// As `topology` of a database has it.
     pub fn topology(&self) -> String {
-        let url = |member: &Member| format!("http://127.0.0.1:{}", member.rest_port);
-        let urls: Vec<String> = self.members.iter().map(url).collect();
+        let url = |at: usize| format!("http://{}:{}", self.host(at), self.members[at].rest_port);
+        let urls: Vec<String> = (0..self.members.len()).map(url).collect();
         format!("patroni:{}", urls.join(","))
     }
 
@@ -76,17 +90,36 @@ impl Patroni {
     /// A session on one member's PostgreSQL.
     #[track_caller]
     pub fn session(&self, member: usize) -> Raw {
-        Raw::login(self.port(member), &Login::new(SUPERUSER, SUPERUSER))
+        Raw::login(self.address(member), &Login::new(SUPERUSER, SUPERUSER))
     }
 
     /// Asks one member's REST.
     pub fn rest(&self, member: usize, method: &str, path: &str, body: &str) -> std::io::Result<Answer> {
-        http::request(self.members[member].rest_port, method, path, body)
+        let address = (self.host(member), self.members[member].rest_port).into();
+        http::request_to(address, method, path, body)
     }
 
     /// Who says that it leads, if somebody does.
     pub fn leader(&self) -> Option<usize> {
-        (0..MEMBERS).find(|member| self.says_yes(*member, "/leader"))
+        (0..MEMBERS).find(|member| self.is_leader(*member))
+    }
+
+    /// Whether a member says that it leads.
+    pub fn is_leader(&self, member: usize) -> bool {
+        self.says_yes(member, "/leader")
+    }
+
+    /// Where members can be cut off from one another, and from clients. Only if it was started in one.
+    pub fn network(&self) -> &Network {
+        self.network.as_ref().expect("namespaces")
+    }
+
+    fn host(&self, member: usize) -> Ipv4Addr {
+        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address(member))
+    }
+
+    fn address(&self, member: usize) -> SocketAddr {
+        (self.host(member), self.port(member)).into()
     }
 
     /// Waits until somebody leads, and so many members in all are fit, one of them as synchronous standby.
@@ -96,7 +129,8 @@ impl Patroni {
             let Some(leader) = self.leader() else { return false };
             let fit = (0..MEMBERS).filter(|member| self.says_yes(*member, "/replica")).count() + 1;
             let is_safe = count == 1 || (0..MEMBERS).any(|member| self.says_yes(member, "/sync"));
-            let Ok(mut session) = Raw::try_login(self.port(leader), &Login::new(SUPERUSER, SUPERUSER)) else {
+            let Ok(mut session) = Raw::try_login(self.address(leader), &Login::new(SUPERUSER, SUPERUSER))
+            else {
                 return false;
             };
             fit >= count && is_safe && session.value(STREAMING) >= (count - 1).to_string()
@@ -204,7 +238,7 @@ impl Patroni {
         let (superuser, replicator) = (role(SUPERUSER), role("replicator"));
         format!(
             r#"{{"scope": "howdah", "name": "{name}",
-"restapi": {{"listen": "127.0.0.1:{rest_port}", "connect_address": "127.0.0.1:{rest_port}"}},
+"restapi": {{"listen": "{host}:{rest_port}", "connect_address": "{host}:{rest_port}"}},
 "etcd3": {{"hosts": [{hosts}]}},
 "bootstrap": {{
   "dcs": {{"ttl": 20, "loop_wait": 1, "retry_timeout": 3, "synchronous_mode": true,
@@ -212,11 +246,11 @@ impl Patroni {
     "postgresql": {{"use_pg_rewind": true, "parameters": {{"max_connections": 150}}}}}},
   "initdb": [{{"encoding": "UTF8"}}, {{"locale": "C"}}, "no-sync"]}},
 "postgresql": {{
-  "listen": "127.0.0.1:{port}", "connect_address": "127.0.0.1:{port}",
+  "listen": "{host}:{port}", "connect_address": "{host}:{port}",
   "data_dir": "{directory}/data", "bin_dir": "{programs}", "pgpass": "{directory}/pgpass",
   "authentication": {{"superuser": {superuser}, "replication": {replicator}, "rewind": {superuser}}},
-  "pg_hba": ["local all all trust", "host all all 127.0.0.1/32 trust",
-    "host replication all 127.0.0.1/32 trust"],
+  "pg_hba": ["local all all trust", "host all all {host}/24 trust",
+    "host replication all {host}/24 trust"],
   "basebackup": [{{"checkpoint": "fast"}}],
   "parameters": {{"unix_socket_directories": "{directory}", "fsync": "off", "shared_buffers": "32MB",
     "wal_keep_size": "128MB", "autovacuum": "off", "jit": "off"}}}},
@@ -224,6 +258,7 @@ impl Patroni {
 "tags": {tags}}}
 "#,
             name = name(at),
+            host = self.host(at),
             hosts = hosts.join(", "),
             programs = self.programs.display(),
         )
@@ -233,7 +268,10 @@ impl Patroni {
         let log = self.home.join(&format!("{}.log", name(at)));
         let log = File::options().create(true).append(true).open(log).expect("own directory");
         let directory = self.directory(at);
-        let mut command = as_server_user(Path::new(python()));
+        let mut command = match &self.network {
+            Some(network) => network.command(at, Path::new(python())),
+            None => as_server_user(Path::new(python())),
+        };
         command.args(["-m", "patroni"]).arg(directory.join("patroni.json")).current_dir(&directory);
         command.env("PYTHONPATH", &self.packages).env("PYTHONDONTWRITEBYTECODE", "1").env("HOME", &directory);
         command.stdin(Stdio::null()).stdout(log.try_clone().expect("an open file")).stderr(log);
