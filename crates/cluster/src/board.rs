@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use model::Moment;
 
-use crate::choose::Balance;
+use crate::choose::{Balance, Weight, weight_of};
 use crate::cluster::NodeId;
 
 /// What a read needs to find.
@@ -28,10 +28,6 @@ struct Seat {
     is_open: AtomicBool,
     fresh: AtomicU64,
     asked: AtomicU64,
-    /// Its part of the reads, in relation to others; none, if it is 0.
-    weight: AtomicU64,
-    /// How far it is: only the nearest that are fit are read from.
-    distance: AtomicU64,
 }
 
 /// All nodes of a cluster.
@@ -42,14 +38,10 @@ pub struct Board {
     missed_at: AtomicU64,
 }
 
-/// How heavy a node is of which nothing is said.
-const WEIGHT: u64 = 1;
-
 impl Board {
     /// Nobody may be read from yet.
     pub(crate) fn new(count: usize) -> Board {
-        let seat = || Seat { weight: AtomicU64::new(WEIGHT), ..Seat::default() };
-        Board { seats: (0..count).map(|_| seat()).collect(), missed_at: AtomicU64::new(0) }
+        Board { seats: (0..count).map(|_| Seat::default()).collect(), missed_at: AtomicU64::new(0) }
     }
 
     /// What is known of a node now. `asked`: when it was asked.
@@ -66,13 +58,6 @@ impl Board {
         for node in 0..self.seats.len() as u16 {
             self.publish(NodeId(node), false, Moment::default(), Moment::default());
         }
-    }
-
-    /// How much of the reads a node takes, and how far it is.
-    pub fn weigh(&self, node: NodeId, weight: u32, distance: u32) {
-        let Some(seat) = self.seats.get(node.index()) else { return };
-        seat.weight.store(weight.into(), Ordering::Relaxed);
-        seat.distance.store(distance.into(), Ordering::Relaxed);
     }
 
     /// How many nodes there are.
@@ -127,35 +112,39 @@ impl Board {
         self.seats.iter().filter(|seat| seat.is_open()).all(|seat| seat.fresh() > missed_at)
     }
 
-    /// The node for a read. `turn` is another number for each, `load` what a node has to do already.
+    /// The node for a read. `turn` is another number for each, `load` what a node has to do already; `weights` are by node.
     pub fn pick(
         &self,
         need: Need,
         balance: Balance,
+        weights: &[Weight],
         turn: usize,
         load: impl Fn(NodeId) -> u32,
     ) -> Option<NodeId> {
+        let weight = |node: NodeId| u64::from(weight_of(weights, node).weight);
+        let distance = |node: NodeId| weight_of(weights, node).distance;
         let fitting = || {
             let numbered = (0..).map(NodeId).zip(&self.seats);
-            numbered.filter(|(_, seat)| seat.is_open() && seat.weight() > 0 && seat.has(need))
+            let fitting = numbered.filter(|(_, seat)| seat.is_open() && seat.has(need));
+            fitting.map(|(node, _)| node).filter(|node| weight(*node) > 0)
         };
-        let nearest = fitting().map(|(_, seat)| seat.distance.load(Ordering::Relaxed)).min()?;
-        let near = || fitting().filter(|(_, seat)| seat.distance.load(Ordering::Relaxed) == nearest);
+        let nearest = fitting().map(distance).min()?;
+        let near = || fitting().filter(|node| distance(*node) == nearest);
         // What is fit may change between the looks: then the last that was seen will do.
         let by_weight = |number: u64| {
-            let mut left = number % near().map(|(_, seat)| seat.weight()).sum::<u64>().max(1);
+            let mut left = number % near().map(weight).sum::<u64>().max(1);
             let mut chosen = None;
-            for (node, seat) in near() {
+            for node in near() {
                 chosen = Some(node);
-                if left < seat.weight() {
+                if left < weight(node) {
                     break;
                 }
-                left -= seat.weight();
+                left -= weight(node);
             }
             chosen
         };
         match balance {
-            Balance::First => near().next().map(|(node, _)| node),
+            Balance::First => near().next(),
             Balance::RoundRobin => by_weight(turn as u64),
             Balance::Random => {
                 let number = scatter(turn as u64);
@@ -166,10 +155,11 @@ impl Board {
                 // Of those that have equally little to do, each in turn.
                 let first = turn % near().count().max(1);
                 let in_turn = near().skip(first).chain(near().take(first));
-                let weighed = in_turn.map(|(node, seat)| (u64::from(load(node)), seat.weight().max(1), node));
-                weighed
-                    .reduce(|best, next| if next.0 * best.1 < best.0 * next.1 { next } else { best })
-                    .map(|best| best.2)
+                let weighed = in_turn.map(|node| (u64::from(load(node)), weight(node), node));
+                let lighter = |best: (u64, u64, NodeId), next: (u64, u64, NodeId)| {
+                    if next.0 * best.1 < best.0 * next.1 { next } else { best }
+                };
+                weighed.reduce(lighter).map(|best| best.2)
             }
         }
     }
@@ -182,10 +172,6 @@ impl Seat {
 
     fn fresh(&self) -> Moment {
         Moment(self.fresh.load(Ordering::Acquire))
-    }
-
-    fn weight(&self) -> u64 {
-        self.weight.load(Ordering::Relaxed)
     }
 
     fn has(&self, need: Need) -> bool {
@@ -217,9 +203,23 @@ mod tests {
     }
 
     fn picks(board: &Board, need: Need, balance: Balance, loads: &[u32]) -> Vec<usize> {
+        weighed(board, need, balance, &[], loads)
+    }
+
+    fn weighed(
+        board: &Board,
+        need: Need,
+        balance: Balance,
+        weights: &[(u32, u32)],
+        loads: &[u32],
+    ) -> Vec<usize> {
+        let weights: Vec<Weight> = weights
+            .iter()
+            .map(|(weight, distance)| Weight { weight: *weight, distance: *distance })
+            .collect();
         let mut counts = vec![0; board.len()];
         for turn in 0..1_200 {
-            if let Some(node) = board.pick(need, balance, turn, |node| loads[node.index()]) {
+            if let Some(node) = board.pick(need, balance, &weights, turn, |node| loads[node.index()]) {
                 counts[node.index()] += 1;
             }
         }
@@ -234,10 +234,10 @@ mod tests {
             assert_eq!(picks(&board, Need::After(Moment(30)), balance, &[0; 3]), [0, 0, 0]);
         }
         board.publish(NodeId(2), false, Moment(30), Moment(1_000));
-        assert_eq!(board.pick(Need::After(Moment(20)), Balance::First, 0, |_| 0), None);
+        assert_eq!(board.pick(Need::After(Moment(20)), Balance::First, &[], 0, |_| 0), None);
         assert!(board.has_open());
         board.close();
-        assert!(!board.has_open() && board.pick(Need::Nothing, Balance::First, 0, |_| 0).is_none());
+        assert!(!board.has_open() && board.pick(Need::Nothing, Balance::First, &[], 0, |_| 0).is_none());
     }
 
     #[test]
@@ -252,18 +252,19 @@ mod tests {
         assert!(random.iter().all(|count| (300..500).contains(count)), "{random:?}");
         let random = picks(&board, need, Balance::Random, &[9, 0, 9]);
         assert!(random[1] > 600, "{random:?}");
-        board.weigh(NodeId(0), 2, 0);
-        board.weigh(NodeId(2), 0, 0);
-        assert_eq!(picks(&board, need, Balance::RoundRobin, &[0; 3]), [800, 400, 0]);
-        assert_eq!(picks(&board, need, Balance::Least, &[3, 2, 0]), [1_200, 0, 0]);
+        let weights = [(2, 0), (1, 0), (0, 0)];
+        assert_eq!(weighed(&board, need, Balance::RoundRobin, &weights, &[0; 3]), [800, 400, 0]);
+        assert_eq!(weighed(&board, need, Balance::Least, &weights, &[3, 2, 0]), [1_200, 0, 0]);
     }
 
     #[test]
     fn the_nearest_that_is_fit_goes_first() {
         let board = board(&[10, 10, 20]);
-        board.weigh(NodeId(2), 1, 1);
-        assert_eq!(picks(&board, Need::After(Moment(5)), Balance::RoundRobin, &[0; 3]), [600, 600, 0]);
-        assert_eq!(picks(&board, Need::After(Moment(15)), Balance::RoundRobin, &[0; 3]), [0, 0, 1_200]);
+        let weights = [(1, 0), (1, 0), (1, 1)];
+        let picks =
+            |after| weighed(&board, Need::After(Moment(after)), Balance::RoundRobin, &weights, &[0; 3]);
+        assert_eq!(picks(5), [600, 600, 0]);
+        assert_eq!(picks(15), [0, 0, 1_200]);
     }
 
     #[test]

@@ -42,14 +42,48 @@ pub enum Balance {
     Random,
 }
 
+/// How much of the readers a node takes, and how far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Its part, in relation to those of others; none, if it is 0.
+    pub weight: u32,
+    /// Only the nearest that are fit are taken.
+    pub distance: u32,
+}
+
+impl Default for Weight {
+    fn default() -> Weight {
+        Weight { weight: 1, distance: 0 }
+    }
+}
+
+/// Of a node of which nothing is said, it is like any other.
+pub(crate) fn weight_of(weights: &[Weight], node: NodeId) -> Weight {
+    weights.get(node.index()).copied().unwrap_or_default()
+}
+
 impl Cluster {
-    /// The node for one more connection, which is counted until [`Cluster::released`].
-    pub fn choose(&mut self, now: Moment, wanted: Wanted, balance: Balance) -> Option<NodeId> {
-        let fitting: Vec<NodeId> = self.ids().filter(|node| self.fits(*node, wanted)).collect();
+    /// The node for one more connection, which is counted until [`Cluster::released`]. `weights`, by node, concern
+    /// readers alone.
+    pub fn choose(
+        &mut self,
+        now: Moment,
+        wanted: Wanted,
+        balance: Balance,
+        weights: &[Weight],
+    ) -> Option<NodeId> {
+        let all: Vec<NodeId> = self.ids().filter(|node| self.fits(*node, wanted)).collect();
+        let weights = if wanted.writes() { &[] } else { weights };
+        let takes = all.iter().filter(|node| weight_of(weights, **node).weight > 0);
+        let nearest = takes.clone().map(|node| weight_of(weights, *node).distance).min();
+        let near = takes.copied().filter(|node| Some(weight_of(weights, *node).distance) == nearest);
+        let near: Vec<NodeId> = near.collect();
+        // Rather one that should have none than nobody.
+        let fitting = if near.is_empty() { &all } else { &near };
         let node = match fitting.as_slice() {
             [] => return None,
             [one] => *one,
-            _ => self.balanced(now, &fitting, balance),
+            _ => self.balanced(now, fitting, balance, weights),
         };
         self.nodes[node.index()].servers += 1;
         Some(node)
@@ -101,8 +135,9 @@ impl Cluster {
         }
     }
 
-    fn balanced(&mut self, now: Moment, fitting: &[NodeId], balance: Balance) -> NodeId {
-        let servers = |node: &NodeId| f64::from(self.nodes[node.index()].servers);
+    fn balanced(&mut self, now: Moment, fitting: &[NodeId], balance: Balance, weights: &[Weight]) -> NodeId {
+        let weight = |node: &NodeId| weight_of(weights, *node).weight.max(1);
+        let servers = |node: &NodeId| f64::from(self.nodes[node.index()].servers) / f64::from(weight(node));
         let share = |node: &NodeId| self.nodes[node.index()].share(now, self.limits.slow_start);
         let fullest = fitting.iter().map(servers).fold(0.0, f64::max);
         // One that has just come back takes its growing part of what the others have.
@@ -116,7 +151,15 @@ impl Cluster {
             Balance::First => among[0],
             Balance::RoundRobin => {
                 self.turn = self.turn.wrapping_add(1);
-                among[self.turn % among.len()]
+                let all: u64 = among.iter().map(|node| u64::from(weight(node))).sum();
+                let mut left = self.turn as u64 % all;
+                let is_it = |node: &&NodeId| {
+                    let own = u64::from(weight(node));
+                    let is_it = left < own;
+                    left = left.saturating_sub(own);
+                    is_it
+                };
+                among.iter().find(is_it).copied().unwrap_or(among[0])
             }
             Balance::Least | Balance::Random => {
                 let load = |node: &NodeId| servers(node) / share(node);

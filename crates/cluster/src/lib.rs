@@ -40,7 +40,7 @@ mod tests;
 
 pub use answer::{Answer, Failure, Sign};
 pub use board::{Board, Need};
-pub use choose::{Balance, Wanted};
+pub use choose::{Balance, Wanted, Weight};
 pub use cluster::{Cluster, Effects, Fact, NodeId, Probe, What};
 pub use fate::Fate;
 pub use limits::Limits;

@@ -85,7 +85,7 @@ impl Bench {
     }
 
     pub(crate) fn chosen_by(&mut self, wanted: Wanted, balance: Balance) -> Option<u16> {
-        self.cluster.choose(self.now, wanted, balance).map(|node| node.0)
+        self.cluster.choose(self.now, wanted, balance, &[]).map(|node| node.0)
     }
 
     pub(crate) fn fate(&self, node: u16, wanted: Wanted) -> Fate {

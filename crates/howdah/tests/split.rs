@@ -231,6 +231,90 @@ fn what_a_standby_refuses_is_run_on_the_primary() {
     assert!(trio.is_standby(&hinted(&mut client)));
 }
 
+#[test]
+fn single_statements_that_only_read_are_found_out_and_nothing_else_goes_there() {
+    let primary = PostgresOptions::new(Version::wanted())
+        .setting("wal_keep_size", "128MB")
+        .setting("log_statement", "all")
+        .start();
+    let standbys = [primary.standby(), primary.standby()];
+    let trio = Trio { primary, standbys };
+    trio.primary.sql("create table t (n int); create sequence s");
+    trio.primary.sql(
+        "create function hidden() returns bigint language sql as $$ select nextval('s') $$; \
+         create function writes(int) returns int language sql as $$ insert into t values ($1) returning n $$",
+    );
+    trio.settle();
+    let howdah = trio.pooler("read_write_split=statement").start();
+    let mut client = howdah.login(&login());
+    let places = trio.standbys.each_ref().map(place);
+    let read = || -> u64 { places.iter().map(|place| routed(&howdah, place, "statement")).sum() };
+    eventually(LIMIT, || {
+        client.sql("select count(*) from t where n > 5");
+        read() > 0
+    });
+    // With other literals, by the extended protocol and by name, they are the same statements.
+    let before = read();
+    for number in 0..5 {
+        client.sql(&format!("select count(*) from t where n > {number}"));
+    }
+    let text = "select n from t where n = $1 order by n";
+    client.send(all(&[parse("q", text, &[]), sync()]));
+    client.answers(1);
+    let run = all(&[bind("", "q", &[Some("1")]), execute("", 0), sync()]);
+    let mut runs = 0;
+    eventually(LIMIT, || {
+        runs += 1;
+        client.send(&run);
+        assert_eq!(client.answers(1), "2 C(SELECT 0) ZI");
+        read() >= before + 6
+    });
+    let counts = read();
+    for number in 0..3 {
+        client.sql(&format!("insert into t values ({number})"));
+        client.sql("select nextval('s')");
+        client.sql("select hidden()");
+        client.sql(&format!("select writes({number})"));
+        client.sql("select n from t for update");
+        client.sql("with gone as (delete from t where n > 100 returning n) select * from gone");
+        client.sql("select 1; insert into t values (9)");
+        client.sql("select pg_advisory_xact_lock(1)");
+        client.sql("begin");
+        client.sql("select count(*) from t where n > 5");
+        client.sql("commit");
+        client.sql("select setval('s', 100), txid_current()");
+        client.sql("create temporary table if not exists tt (n int)");
+        client.sql("select count(*) from tt");
+        client.sql("discard all");
+        // So that all of them have been decided about.
+        eventually(LIMIT, || {
+            client.sql("select nextval('s')");
+            howdah.admin_value("SHOW ROUTES", &[("to", "primary"), ("reason", "no read")], "count") != "0"
+        });
+    }
+    assert_eq!(read(), counts, "none of these was one");
+    assert_eq!(routed(&howdah, "primary", "refused or lost by a standby"), 0);
+    for standby in &trio.standbys {
+        let log = standby.log();
+        for word in [
+            "insert into",
+            "nextval",
+            "hidden",
+            "writes(",
+            "for update",
+            "delete from",
+            "advisory",
+            "from tt",
+        ] {
+            let found = log.lines().find(|line| line.contains("LOG:") && line.contains(word));
+            assert!(
+                found.is_none_or(|line| !line.contains("statement:") && !line.contains("execute")),
+                "{found:?}"
+            );
+        }
+    }
+}
+
 /// Clients that write a number and read it again, each its own, until they are told to stop.
 struct Cycle {
     over: AtomicBool,
@@ -374,10 +458,34 @@ fn healthy_standbys_share_the_reads() {
 }
 
 #[test]
+fn the_nearest_zone_is_read_from_and_a_host_without_weight_is_not() {
+    let trio = Trio::start();
+    let [near, far] = &trio.standbys;
+    let howdah = trio
+        .pooler("read_write_split=intent consistency=eventual host_zones=a,a,b host_weights=1,1,1")
+        .setting("zone", "a")
+        .database("ro", &trio.entry("standby", "host_weights=1,0,1"))
+        .start();
+    let mut client = reader(&trio, &howdah);
+    for _ in 0..10 {
+        assert_eq!(hinted(&mut client), near.port().to_string());
+    }
+    near.stop(StopMode::Fast);
+    eventually(LIMIT, || hinted(&mut client) == far.port().to_string());
+    near.start_again();
+    eventually(LIMIT, || hinted(&mut client) == near.port().to_string());
+    let mut others: Vec<Raw> = (0..4).map(|_| howdah.login(&Login::new("postgres", "ro"))).collect();
+    for other in &mut others {
+        other.sql("begin");
+        assert_eq!(other.value(PORT), far.port().to_string());
+    }
+}
+
+#[test]
 fn death_of_a_standby_is_not_noticed() {
     let trio = Trio::start();
     fill(&trio);
-    for style in ["kill", "fast"] {
+    for mode in [StopMode::Immediate, StopMode::Fast] {
         let howdah = trio.pooler("read_write_split=intent").start();
         drop(reader(&trio, &howdah));
         let over = AtomicBool::new(false);
@@ -403,10 +511,7 @@ fn death_of_a_standby_is_not_noticed() {
                 eventually(LIMIT, || reads.load(Ordering::SeqCst) >= wanted);
             };
             more(500);
-            match style {
-                "kill" => trio.standbys[0].kill(),
-                _ => trio.standbys[0].stop(StopMode::Fast),
-            }
+            trio.standbys[0].stop(mode);
             more(2_000);
             trio.standbys[0].start_again();
             let place = place(&trio.standbys[0]);

@@ -187,8 +187,9 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             return fits.then(|| Some((NodeRef { cluster: id, node }, place.clone()))).ok_or(());
         }
         let Some((id, wanted, balance)) = self.cluster_of(key) else { return Ok(None) };
+        let weights = self.weights(key, id);
         let watched = self.clusters.all.get_mut(&id).ok_or(())?;
-        let node = watched.cluster.choose(now, wanted, balance).ok_or(())?;
+        let node = watched.cluster.choose(now, wanted, balance, &weights).ok_or(())?;
         Ok(Some((NodeRef { cluster: id, node }, watched.places[node.index()].clone())))
     }
 
@@ -197,7 +198,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let (id, ..) = self.cluster_of(key)?;
         let watched = self.clusters.all.get_mut(&id)?;
         let wanted = if writes { Wanted::Primary } else { Wanted::Any };
-        let node = watched.cluster.choose(now, wanted, Balance::First)?;
+        let node = watched.cluster.choose(now, wanted, Balance::First, &[])?;
         watched.cluster.released(node);
         Some(watched.places[node.index()].clone())
     }

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use cluster::{Balance, Board, NodeId};
+use cluster::{Balance, Board, NodeId, Weight};
 use model::{Moment, PoolId};
-use settings::{Consistency, ReadSplit};
+use settings::{Consistency, Database, ReadSplit};
 
 use crate::cell::{PoolCell, PoolKey};
 use crate::clusters::{ClusterId, Place, balance, places};
@@ -25,6 +25,8 @@ pub struct Split<C, S> {
     pub consistency: Consistency,
     /// How the choice falls among several.
     pub balance: Balance,
+    /// What part each takes, by node.
+    pub weights: Vec<Weight>,
 }
 
 impl<C: Clone, S: Clone> Hub<C, S> {
@@ -40,7 +42,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let (id, ..) = self.cluster_of(&key)?;
         let watched = self.clusters.all.get(&id)?;
         let board = Arc::clone(watched.cluster.board());
-        let places = watched.places.clone();
+        let (places, weights) = (watched.places.clone(), self.weights(&key, id));
         let cells = places.into_iter().map(|place| self.pool_at(now, &key.database, &key.user, Some(place)));
         Some(Split {
             board,
@@ -48,7 +50,28 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             by_statement: database.read_write_split == ReadSplit::Statement,
             consistency: database.consistency,
             balance: balance(database.load_balance_hosts),
+            weights,
         })
+    }
+
+    /// What part of the readers of an entry each node takes, and how far it is, if the entry says anything of that.
+    pub(crate) fn weights(&self, key: &PoolKey, id: ClusterId) -> Vec<Weight> {
+        let database = self.database(&self.settings, &key.database);
+        let says =
+            |database: &&Database| !database.host_weights.is_empty() || !database.host_zones.is_empty();
+        let (Some(database), Some(watched)) = (database.filter(says), self.clusters.all.get(&id)) else {
+            return Vec::new();
+        };
+        let own = self.settings.general.zone.as_deref();
+        let list = places(&self.settings, database);
+        let weight = |place: &Place| {
+            let Some(at) = list.iter().position(|other| other == place) else { return Weight::default() };
+            let weight = database.host_weights.get(at).and_then(|weight| weight.parse().ok());
+            let zone = database.host_zones.get(at).map(String::as_str);
+            let is_far = own.is_some() && zone.is_some() && zone != own;
+            Weight { weight: weight.unwrap_or(1), distance: u32::from(is_far) }
+        };
+        watched.places.iter().map(weight).collect()
     }
 
     /// The node that a pool for reads is on, as long as its entry has it.

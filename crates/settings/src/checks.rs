@@ -30,6 +30,10 @@ pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Proble
             ..problem
         });
     }
+    if let Some((key, allowed)) = list_problem(database, hosts) {
+        let problem = place.problem(key, ProblemKind::BadValue);
+        return Some(Problem { allowed: Some(allowed), ..problem });
+    }
     let writes =
         matches!(database.target_session_attrs, Some(SessionAttrs::ReadWrite | SessionAttrs::Primary));
     if database.read_write_split == ReadSplit::Off || (writes && (hosts > 1 || database.topology.is_some())) {
@@ -39,6 +43,18 @@ pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Proble
     let problem = place.problem("read_write_split", ProblemKind::Needs { other });
     let allowed = Some("several hosts, and target_session_attrs = read-write or primary".to_owned());
     Some(Problem { allowed, ..problem })
+}
+
+/// Lists that have something for each host.
+fn list_problem(database: &Database, hosts: usize) -> Option<(&'static str, String)> {
+    let lists = [("host_weights", &database.host_weights), ("host_zones", &database.host_zones)];
+    lists.into_iter().filter(|(_, list)| !list.is_empty()).find_map(|(key, list)| {
+        let is_weight = key == "host_weights";
+        let are_numbers = !is_weight || list.iter().all(|item| item.parse::<u16>().is_ok());
+        let what = if is_weight { "a whole number up to 65535" } else { "a name" };
+        let is_wrong = list.len() != hosts || database.hosts.is_empty() || !are_numbers;
+        is_wrong.then(|| (key, format!("{what} for each of the hosts in host")))
+    })
 }
 
 /// The entries whose hosts are to be monitored, and nobody is said to do it.

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cluster::{Balance, Board, Need, NodeId};
+use cluster::{Balance, Board, Need, NodeId, Weight};
 use link::{Ground, Link, PrimaryReason, Verdict, Way};
 use model::Moment;
+use reads::Why;
 use settings::Consistency;
+use sql::fingerprint::fingerprint;
 use stats::Tallies;
 
 use crate::home::Home;
@@ -33,6 +35,7 @@ pub struct Readers {
     by_statement: bool,
     consistency: Consistency,
     balance: Balance,
+    weights: Box<[Weight]>,
     /// Up to which generation of prepared statements is known when it began.
     generation: AtomicU64,
     /// When the schema was last seen to have changed: a standby without that answers what clients were not told.
@@ -44,7 +47,7 @@ pub struct Readers {
 
 /// Why something went to the primary, beside what `link` says.
 #[derive(Clone, Copy)]
-enum Why {
+enum Because {
     Asked(PrimaryReason),
     /// No standby has what is needed yet.
     Stale,
@@ -75,16 +78,16 @@ fn ground_number(ground: Ground) -> usize {
     }
 }
 
-fn reason_number(why: Why) -> usize {
+fn reason_number(why: Because) -> usize {
     match why {
-        Why::Asked(PrimaryReason::NoRead) => 0,
-        Why::Asked(PrimaryReason::Unknown) => 1,
-        Why::Asked(PrimaryReason::Hint) => 2,
-        Why::Asked(PrimaryReason::State) => 3,
-        Why::Asked(PrimaryReason::Unseen) => 4,
-        Why::Stale => 5,
-        Why::NoStandby => 6,
-        Why::Refused => 7,
+        Because::Asked(PrimaryReason::NoRead) => 0,
+        Because::Asked(PrimaryReason::Unknown) => 1,
+        Because::Asked(PrimaryReason::Hint) => 2,
+        Because::Asked(PrimaryReason::State) => 3,
+        Because::Asked(PrimaryReason::Unseen) => 4,
+        Because::Stale => 5,
+        Because::NoStandby => 6,
+        Because::Refused => 7,
     }
 }
 
@@ -146,6 +149,7 @@ impl Readers {
             by_statement: split.by_statement,
             consistency: split.consistency,
             balance: split.balance,
+            weights: split.weights.clone().into(),
             generation: AtomicU64::new(0),
             altered_at: AtomicU64::new(0),
             turn: AtomicUsize::new(0),
@@ -175,7 +179,7 @@ impl Readers {
         self.tallies[usize::from(worker.id.0)].add(at);
     }
 
-    fn count_primary(&self, worker: &Worker, why: Why) {
+    fn count_primary(&self, worker: &Worker, why: Because) {
         let at = self.homes.len() * GROUNDS.len() + reason_number(why);
         self.tallies[usize::from(worker.id.0)].add(at);
     }
@@ -203,12 +207,26 @@ impl Readers {
     fn pick(&self, need: Need) -> Option<NodeId> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let load = |node: NodeId| self.homes[node.index()].pool().load();
-        self.board.pick(need, self.balance, turn, load)
+        self.board.pick(need, self.balance, &self.weights, turn, load)
     }
 
-    /// What is known of a statement's text.
-    fn verdict(&self, _text: &[u8]) -> Verdict {
-        if self.by_statement { Verdict::Unknown } else { Verdict::Other }
+    /// What is known of a statement's text. What nobody has asked about yet is found out meanwhile.
+    fn verdict(&self, worker: &Worker, main: &Arc<Home>, text: &[u8]) -> Verdict {
+        if !self.by_statement {
+            return Verdict::Other;
+        }
+        let Some(fingerprint) = fingerprint(text, &worker.shared.fingerprint_key) else {
+            return Verdict::Other;
+        };
+        match main.verdicts().of(fingerprint) {
+            Some(reads::Verdict::Read) => Verdict::Read,
+            Some(reads::Verdict::Primary(Why::Undecided)) => Verdict::Unknown,
+            Some(reads::Verdict::Primary(_)) => Verdict::Other,
+            None => {
+                worker.shared.classify(main, fingerprint, text);
+                Verdict::Unknown
+            }
+        }
     }
 }
 
@@ -319,7 +337,9 @@ pub fn decide(worker: &mut Worker, core: &mut Core) -> Choice {
 
 fn way(worker: &Worker, steady: &Steady, pending: &Leftover, seen: usize, readers: &Readers) -> Way {
     let bytes = if pending.is_empty() { &worker.scratch[..seen] } else { pending };
-    steady.link.route(bytes, &mut |text| readers.verdict(text))
+    let main = steady.sent.as_ref().and_then(|sent| Some(&sent.split.as_ref()?.main));
+    let main = main.unwrap_or(&steady.home);
+    steady.link.route(bytes, &mut |text| readers.verdict(worker, main, text))
 }
 
 /// What the client has to say: in `pending`, or else so many bytes of the scratch buffer, which are still in the kernel.
@@ -360,11 +380,11 @@ fn go(worker: &mut Worker, steady: &mut Steady, way: Way, readers: &Arc<Readers>
     (split.has_begun, split.opens, split.is_read, split.has_missed) = (false, false, false, false);
     let Way::Standby { ground, opens, is_read } = way else {
         let Way::Primary(reason) = way else { return };
-        readers.count_primary(worker, if must_write { Why::Refused } else { Why::Asked(reason) });
+        readers.count_primary(worker, if must_write { Because::Refused } else { Because::Asked(reason) });
         return to_main(steady);
     };
     if must_write {
-        readers.count_primary(worker, Why::Refused);
+        readers.count_primary(worker, Because::Refused);
         return to_main(steady);
     }
     (split.opens, split.is_read) = (opens, is_read);
@@ -388,7 +408,7 @@ fn miss(worker: &Worker, steady: &mut Steady, readers: &Readers) {
     if is_stale {
         readers.board.missed(worker.now);
     }
-    readers.count_primary(worker, if is_stale { Why::Stale } else { Why::NoStandby });
+    readers.count_primary(worker, if is_stale { Because::Stale } else { Because::NoStandby });
     to_main(steady);
     if let Some(split) = of(steady) {
         split.has_missed = true;
@@ -435,7 +455,7 @@ pub fn turn_back(worker: &Worker, steady: &mut Steady) {
     let readers = of(steady).and_then(|split| split.readers.clone());
     to_main(steady);
     if let Some(readers) = readers {
-        readers.count_primary(worker, Why::NoStandby);
+        readers.count_primary(worker, Because::NoStandby);
     }
 }
 

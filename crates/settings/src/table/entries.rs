@@ -86,6 +86,14 @@ table! {
     /// which standby each read goes to, where `disable` is the first of the list that is fit.
     load_balance_hosts: LoadBalance = Kind::Word(LoadBalance::NAMES), Some("round-robin"), Reconnect, Built;
 
+    /// With several hosts and `target_session_attrs`, for reads: whole numbers between commas, one for each host. A host
+    /// takes its part in relation to the others; one with 0 takes none while there is another. Unset: all the same.
+    host_weights: Vec<String> = Kind::List, None, Reload, Built;
+
+    /// With several hosts and `target_session_attrs`, for reads: the zone of each host, between commas. Of those that
+    /// are fit the ones in our own `zone` are taken, and only if there are none, others. Unset: all are near.
+    host_zones: Vec<String> = Kind::List, None, Reload, Built;
+
     /// What the servers of this database must be, in libpq's words: `read-write`, `primary`, `standby`,
     /// `prefer-standby`, `read-only` or `any`. Its hosts are then monitored, server connections go to those that
     /// fit, and clients wait through a failover. Unset: the hosts are not monitored.

@@ -210,6 +210,9 @@ table! {
     /// The database that the monitor connects to. Unset: that of the entry; for `*`, `postgres`.
     monitor_dbname: Option<String> = Kind::Text, None, Reload, Built;
 
+    /// The zone that this process is in, for `host_zones` of databases.
+    zone: Option<String> = Kind::Text, None, Reload, Built;
+
     /// How often the monitor asks each host. While a cluster has no primary it asks five times as often.
     monitor_interval: Duration = Kind::Seconds, Some("0.5"), Reload, Built;
 

@@ -31,7 +31,7 @@ const OURS: &str = "
     login_connections_max session_state max_pinned state_functions notify_pins listen_fanout
     listen_connections_max listen_channels_max notify_queue_size_max listen_lost io_backend failover_timeout
     monitor_dbname monitor_interval monitor_timeout monitor_user topology_interval topology_timeout
-    topology_tls_ca_file health_listen";
+    topology_tls_ca_file health_listen zone";
 
 const RESTART: &str = "
     disable_pqexec job_name listen_addr listen_backlog listen_port pidfile pkt_buf resolv_conf so_reuseport
@@ -43,7 +43,7 @@ const NO_DEFAULT: &str = "
     server_tls13_ciphers conffile user verbose";
 
 /// Of ours; `monitor_user` follows the entry's user, `monitor_dbname` its database.
-const OUR_NO_DEFAULT: &str = "monitor_dbname monitor_user";
+const OUR_NO_DEFAULT: &str = "monitor_dbname monitor_user zone";
 
 fn names(text: &'static str) -> BTreeSet<&'static str> {
     text.split_whitespace().collect()
@@ -129,7 +129,8 @@ fn every_key_of_databases_is_read() {
         pool_mode=transaction load_balance_hosts=disable connect_query='select 1' server_lifetime=6 \
         query_wait_timeout=7 session_state=off max_pinned=3 target_session_attrs=primary monitor_user=m \
         monitor_dbname=x failover_timeout=8 max_replica_lag_bytes=9 max_replica_lag=10 \
-        read_write_split=intent consistency=bounded(250)";
+        read_write_split=intent consistency=bounded(250) \
+        host_weights=1,2,3,4,0 host_zones=a,a,b,b,c";
     let settings = good(&format!("[pgbouncer]\n[databases]\nd = {good_values}\n"));
     let set = settings.databases["d"].clone();
     let unset = crate::Database::default();
@@ -137,7 +138,7 @@ fn every_key_of_databases_is_read() {
     for key in DATABASE.iter().filter(|key| key.spec.name != "topology") {
         assert!(!(key.same)(&set, &unset), "{}", key.spec.name);
     }
-    assert_eq!(DATABASE.len(), 33);
+    assert_eq!(DATABASE.len(), 35);
 }
 
 #[test]

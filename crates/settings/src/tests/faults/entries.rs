@@ -193,6 +193,18 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
         "3:24: a: load_balance_hosts: value not allowed; allowed: one of round-robin, disable, least-connections, random; did you mean round-robin?",
     ),
     (
+        "a = host=a,b host_weights=1",
+        "3:1: a: host_weights: value not allowed; allowed: a whole number up to 65535 for each of the hosts in host",
+    ),
+    (
+        "a = host=a,b host_weights=1,x",
+        "3:1: a: host_weights: value not allowed; allowed: a whole number up to 65535 for each of the hosts in host",
+    ),
+    (
+        "a = host_zones=a",
+        "3:1: a: host_zones: value not allowed; allowed: a name for each of the hosts in host",
+    ),
+    (
         "a = consistency=bounded",
         "3:17: a: consistency: value not allowed; allowed: session, bounded(MILLISECONDS) or eventual",
     ),
