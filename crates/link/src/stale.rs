@@ -25,6 +25,12 @@ pub(crate) fn may_change_results(command_tag: &[u8]) -> bool {
     command_tag.starts_with(b"ALTER ") || command_tag.starts_with(b"DROP ") || command_tag == b"CREATE VIEW\0"
 }
 
+/// What FETCH gives is its cursor's, which may not be declared yet: PostgreSQL does not hold it to anything either.
+fn is_fetch(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    text.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"fetch"))
+}
+
 impl Ear<'_> {
     /// A command that may change the schema is done, for this session at least.
     #[cold]
@@ -69,7 +75,8 @@ impl Ear<'_> {
         if asked.is_some() {
             self.server.check = Check::None;
         }
-        let Some(statement) = self.server.prepared.find(id) else { return };
+        let found = self.server.prepared.find(id);
+        let Some(statement) = found.filter(|found| !is_fetch(found.text())) else { return };
         let is_same = columns.is_some_and(|columns| statement.tell(parameters, columns));
         match asked {
             Some(generation) if is_same => statement.confirm(generation),

@@ -505,3 +505,24 @@ fn a_client_that_tries_for_ever_makes_nobody_prepare_anew() {
          free"
     ));
 }
+
+#[test]
+fn what_a_fetch_gives_is_its_cursors_and_may_differ() {
+    check(
+        "C P(s,fetch 2 from c) D(s) S
+         > P(#1,fetch 2 from c) D(#1) S
+         S 1 t n Z(I)
+         < 1 t n Z(I)
+         free
+         server 2
+         C Q(begin;declare c cursor for select 1)
+         > Q(begin;declare c cursor for select 1)
+         S C(BEGIN) C(DECLARE CURSOR) Z(T)
+         < C(BEGIN) C(DECLARE CURSOR) Z(T)
+         C B(s) Dp E S
+         > P(#1,fetch 2 from c) B(#1) Dp E S
+         S 1 2 T(a) D(1) C(FETCH 1) Z(T)
+         < 2 T(a) D(1) C(FETCH 1) Z(T)
+         held",
+    );
+}
