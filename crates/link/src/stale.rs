@@ -20,9 +20,14 @@ pub(crate) fn is_stale_plan(error: ErrorFields<'_>) -> bool {
         && (error.routine == Some(STALE_PLAN_ROUTINE) || error.message == Some(STALE_PLAN.as_bytes()))
 }
 
-/// Whether a command of this tag may change what a prepared statement returns. `CREATE VIEW` may replace one.
+/// Whether a command of this tag may change what a prepared statement returns, or what is proved of a statement: it
+/// may put a view, a function or a rule for rows in the place of another, or beside one of the same name.
 pub(crate) fn may_change_results(command_tag: &[u8]) -> bool {
-    command_tag.starts_with(b"ALTER ") || command_tag.starts_with(b"DROP ") || command_tag == b"CREATE VIEW\0"
+    const CREATES: [&[u8]; 6] =
+        [b"VIEW\0", b"FUNCTION\0", b"AGGREGATE\0", b"OPERATOR\0", b"CAST\0", b"POLICY\0"];
+    command_tag.starts_with(b"ALTER ")
+        || command_tag.starts_with(b"DROP ")
+        || command_tag.strip_prefix(b"CREATE ").is_some_and(|what| CREATES.contains(&what))
 }
 
 /// What FETCH gives is its cursor's, which may not be declared yet: PostgreSQL does not hold it to anything either.

@@ -38,8 +38,9 @@ impl Token<'_> {
         matches!(self, Token::Word(text) if text.eq_ignore_ascii_case(word.as_bytes()))
     }
 
+    #[inline]
     pub(crate) fn is_symbol(&self, symbol: u8) -> bool {
-        *self == Token::Symbol(symbol)
+        matches!(self, Token::Symbol(other) if *other == symbol)
     }
 }
 
@@ -116,9 +117,8 @@ impl<'a> Lexer<'a> {
 
     #[inline]
     fn skip_while(&mut self, is_part: impl Fn(u8) -> bool) {
-        while self.byte(0).is_some_and(&is_part) {
-            self.at += 1;
-        }
+        let rest = &self.text[self.at..];
+        self.at += rest.iter().position(|&byte| !is_part(byte)).unwrap_or(rest.len());
     }
 
     #[inline]

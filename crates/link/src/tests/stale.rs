@@ -59,7 +59,7 @@ fn the_refusal_is_known_in_every_language() {
 
 #[test]
 fn what_is_prepared_after_a_change_is_another_statement() {
-    for tag in ["ALTER TABLE", "ALTER TYPE", "DROP TABLE", "DROP VIEW", "CREATE VIEW"] {
+    for tag in ["ALTER TABLE", "ALTER TYPE", "DROP TABLE", "DROP VIEW", "CREATE VIEW", "CREATE FUNCTION"] {
         check(&format!(
             "{TOLD}
              client b

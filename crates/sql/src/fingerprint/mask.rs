@@ -34,6 +34,7 @@ const fn all(byte: u8) -> u64 {
 fn load(text: &[u8], at: usize, bytes: usize) -> u64 {
     match text[at..].first_chunk::<8>() {
         Some(chunk) => u64::from_le_bytes(*chunk) & (u64::MAX >> (64 - 8 * bytes)),
+        // Only at the end of the text.
         None => word(&text[at..at + bytes]).0,
     }
 }
@@ -41,8 +42,9 @@ fn load(text: &[u8], at: usize, bytes: usize) -> u64 {
 /// ASCII in lower case, eight bytes at once.
 #[inline]
 fn folded(word: u64) -> u64 {
-    let beyond_z = word + all(0x7f - b'Z');
-    let from_a = word + all(0x80 - b'A');
+    let low = word & all(0x7f);
+    let beyond_z = low + all(0x7f - b'Z');
+    let from_a = low + all(0x80 - b'A');
     word | ((from_a ^ beyond_z) & all(0x80)) >> 2
 }
 
@@ -133,30 +135,25 @@ impl<'s, S: Sink> Pieces<'s, S> {
 
     /// A name as it stands in the text. What a byte beyond ASCII is, and how it is folded, depends on encodings.
     #[inline]
-    fn name(&mut self, text: &[u8], mut at: usize, end: usize, fold: bool) -> Result<(), Unfit> {
+    fn name(&mut self, lexer: &Lexer<'_>, fold: bool) -> Result<(), Unfit> {
+        self.begin()?;
+        let (text, mut at, end) = (lexer.text, lexer.start, lexer.at);
+        let mut beyond = 0;
         while at < end {
             let bytes = (end - at).min(8);
             let word = load(text, at, bytes);
-            if word & all(0x80) != 0 {
-                return Err(Unfit::Unreadable);
-            }
+            beyond |= word & all(0x80);
             self.sink.take(if fold { folded(word) } else { word }, bytes as u32);
             at += bytes;
         }
-        Ok(())
+        if beyond == 0 { Ok(()) } else { Err(Unfit::Unreadable) }
     }
 
     #[inline]
     fn take(&mut self, token: Token<'_>, lexer: &mut Lexer<'_>) -> Result<(), Unfit> {
         match token {
-            Token::Word(_) => {
-                self.begin()?;
-                self.name(lexer.text, lexer.start, lexer.at, true)
-            }
-            Token::Quoted(_) => {
-                self.begin()?;
-                self.name(lexer.text, lexer.start, lexer.at, false)
-            }
+            Token::Word(_) => self.name(lexer, true),
+            Token::Quoted(_) => self.name(lexer, false),
             Token::String(literal) => self.literal(string(literal)?),
             Token::Parameter(_) => {
                 ends_here(lexer)?;
@@ -183,6 +180,7 @@ impl<'s, S: Sink> Pieces<'s, S> {
     }
 
     /// Before a piece of its own.
+    #[inline]
     fn begin(&mut self) -> Result<(), Unfit> {
         self.operator_end = None;
         self.literal = None;
