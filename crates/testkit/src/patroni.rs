@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::etcd::Etcd;
+use crate::howdah::{ADMIN, ADMIN_PASSWORD};
 use crate::http::{self, Answer};
 use crate::install::{Version, cache, say};
 use crate::login::Login;
@@ -154,6 +155,13 @@ impl Patroni {
         next.expect("waited for")
     }
 
+    /// From now on poolers on these ports are told of a stop before it comes: each member has itself drained in all of
+    /// them, and back when it is up again.
+    pub fn announce_to(&self, poolers: &[u16]) {
+        let ports: Vec<String> = poolers.iter().map(u16::to_string).collect();
+        self.home.write("poolers", ports.join("\n"));
+    }
+
     /// Gives a member other tags (JSON), and waits until everybody is told.
     #[track_caller]
     pub fn set_tags(&self, member: usize, tags: &str) {
@@ -221,6 +229,9 @@ impl Patroni {
             fs::create_dir(&directory).expect("own directory");
             give(&directory);
         }
+        let hook = directory.join("hook.sh");
+        fs::write(&hook, self.hook(at)).expect("own directory");
+        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("own file");
         let path = directory.join("patroni.json");
         let text = self.config(at, tags);
         fs::write(&path, text).expect("own directory");
@@ -252,6 +263,8 @@ impl Patroni {
   "pg_hba": ["local all all trust", "host all all {host}/24 trust",
     "host replication all {host}/24 trust"],
   "basebackup": [{{"checkpoint": "fast"}}],
+  "before_stop": "{directory}/hook.sh stop",
+  "callbacks": {{"on_start": "{directory}/hook.sh", "on_role_change": "{directory}/hook.sh"}},
   "parameters": {{"unix_socket_directories": "{directory}", "fsync": "off", "shared_buffers": "32MB",
     "wal_keep_size": "128MB", "autovacuum": "off", "jit": "off"}}}},
 "watchdog": {{"mode": "off"}},
@@ -261,6 +274,37 @@ impl Patroni {
             host = self.host(at),
             hosts = hosts.join(", "),
             programs = self.programs.display(),
+        )
+    }
+
+    /// What Patroni runs: as the guide to clusters has it.
+    fn hook(&self, at: usize) -> String {
+        let (port, host) = (self.port(at), self.host(at));
+        let (home, programs) = (self.home.path().display(), self.programs.display());
+        format!(
+            r#"#!/bin/sh
+poolers=$(cat {home}/poolers 2>/dev/null)
+console() {{
+    {programs}/psql -qAX "host=127.0.0.1 port=$1 user={ADMIN} password={ADMIN_PASSWORD} dbname=pgbouncer" -c "$2"
+}}
+servers() {{
+    console "$1" "SHOW NODES" | awk -F '|' -v port={port} '
+        NR == 1 {{ for (i = 1; i <= NF; i++) at[$i] = i; next }}
+        $at["port"] == port {{ sum += $at["connections"] }}
+        END {{ print sum + 0 }}'
+}}
+if [ "$1" != stop ]; then
+    for pooler in $poolers; do console "$pooler" "UNDRAIN NODE {host}:{port}"; done
+    exit 0
+fi
+for pooler in $poolers; do console "$pooler" "DRAIN NODE {host}:{port}"; done
+turns=0 left=1
+while [ "$left" != 0 ] && [ $turns -lt 50 ]; do
+    turns=$((turns + 1)) left=0
+    for pooler in $poolers; do left=$((left + $(servers "$pooler"))); done
+    [ "$left" = 0 ] || sleep 0.1
+done
+"#
         )
     }
 
