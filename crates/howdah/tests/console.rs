@@ -68,7 +68,7 @@ const TABLES: [(&str, &str); 21] = [
 const OURS: &[(&str, &str)] = &[
     ("CLIENTS", "pinned_since t,pin_reason t"),
     ("SERVERS", "pinned i"),
-    ("POOLS", "sv_pinned i"),
+    ("POOLS", "sv_pinned i,standby t"),
     ("STATS", "total_pin_count n,avg_pin_count n"),
     ("STATS_TOTALS", "pin_count n"),
     ("STATS_AVERAGES", "avg_pin_count n"),
