@@ -1,13 +1,14 @@
-//! The clients that wait for a server: first come, first served.
+//! The clients that wait for a server: first come, first served, but for those whose settings a freed server has.
 //!
-//! A list threaded through a table, so that leaving from the middle costs the same as from the front, and a heap of
-//! deadlines that is swept when most of it is out of date.
+//! A list threaded through a table, so that leaving from the middle costs the same as from the front; through the same
+//! table a list of each set of settings; and a heap of deadlines that is swept when most of it is out of date.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::num::NonZeroU32;
 
 use model::Moment;
+use rustc_hash::FxHashMap;
 
 /// A client's place in the queue; an old one finds nothing. Places are counted from one, so that a client without a
 /// ticket needs no room to say so.
@@ -51,10 +52,10 @@ pub(crate) struct Waiter<C> {
 
 const NIL: u32 = u32::MAX;
 
-/// So many waiters are looked at for one whose settings a server has: to set others costs a statement.
-const LOOKED_AT_MAX: usize = 16;
-/// So often the one at the head lets another go first.
+/// So often the one at the head lets another go first, whose settings the server has: to set others costs a statement.
 const PASSED_MAX: u8 = 8;
+/// And none that came more places behind it: so nobody is overtaken by more than these.
+const OVERTAKES_MAX: i64 = 128;
 
 /// The heap may have so many entries of clients that no longer wait before it is swept.
 const STALE_MAX: usize = 64;
@@ -63,9 +64,21 @@ struct Entry<C> {
     generation: u32,
     earlier: u32,
     later: u32,
+    /// The same among those with its settings.
+    earlier_alike: u32,
+    later_alike: u32,
+    /// By how it came: the lower, the earlier.
+    order: i64,
     /// How often another went first while it was at the head.
     passed: u8,
     waiter: Option<Waiter<C>>,
+}
+
+/// The ends of a list.
+#[derive(Clone, Copy)]
+struct Ends {
+    first: u32,
+    last: u32,
 }
 
 pub(crate) struct Queue<C> {
@@ -73,6 +86,11 @@ pub(crate) struct Queue<C> {
     free: Vec<u32>,
     first: u32,
     last: u32,
+    /// Those with the same settings.
+    alike: FxHashMap<u64, Ends>,
+    /// What the next to come are given: behind all others, and before them.
+    order_last: i64,
+    order_first: i64,
     /// What its tickets have set.
     mark: u32,
     deadlines: BinaryHeap<Reverse<(Moment, Ticket)>>,
@@ -80,8 +98,17 @@ pub(crate) struct Queue<C> {
 
 impl<C> Queue<C> {
     pub(crate) fn new() -> Queue<C> {
-        let deadlines = BinaryHeap::new();
-        Queue { entries: Vec::new(), free: Vec::new(), first: NIL, last: NIL, mark: 0, deadlines }
+        Queue {
+            entries: Vec::new(),
+            free: Vec::new(),
+            first: NIL,
+            last: NIL,
+            alike: FxHashMap::default(),
+            order_last: 0,
+            order_first: -1,
+            mark: 0,
+            deadlines: BinaryHeap::new(),
+        }
     }
 
     /// A queue whose tickets are told from those of another.
@@ -114,7 +141,11 @@ impl<C> Queue<C> {
 
     /// Behind all others.
     pub(crate) fn push_last(&mut self, waiter: Waiter<C>) -> Ticket {
+        let settings = waiter.settings;
         let index = self.store(waiter);
+        self.entries[index as usize].order = self.order_last;
+        self.order_last += 1;
+        self.link_last_alike(index, settings);
         self.entries[index as usize].earlier = self.last;
         match self.last {
             NIL => self.first = index,
@@ -126,7 +157,11 @@ impl<C> Queue<C> {
 
     /// Before all others.
     pub(crate) fn push_first(&mut self, waiter: Waiter<C>) -> Ticket {
+        let settings = waiter.settings;
         let index = self.store(waiter);
+        self.entries[index as usize].order = self.order_first;
+        self.order_first -= 1;
+        self.link_first_alike(index, settings);
         self.entries[index as usize].later = self.first;
         match self.first {
             NIL => self.last = index,
@@ -141,32 +176,58 @@ impl<C> Queue<C> {
         if self.first == NIL { None } else { self.remove(self.first) }
     }
 
-    /// Takes the client at the head, or one close behind it whose settings these are: nobody is passed for ever.
+    /// Takes the client at the head, or the first of those behind it whose settings these are: nobody is passed for ever.
     #[inline]
     pub(crate) fn pop_near(&mut self, settings: u64) -> Option<Waiter<C>> {
-        match self.nearest(settings) {
-            NIL => None,
-            index => {
-                if index != self.first {
-                    self.entries[self.first as usize].passed += 1;
-                }
+        let head = self.entries.get(self.first as usize)?;
+        let fits = head.waiter.as_ref().is_some_and(|waiter| waiter.settings == settings);
+        if fits || head.passed >= PASSED_MAX {
+            return self.remove(self.first);
+        }
+        let alike = self.alike.get(&settings).map(|ends| ends.first);
+        match alike.filter(|&index| self.entries[index as usize].order - head.order <= OVERTAKES_MAX) {
+            None => self.remove(self.first),
+            Some(index) => {
+                self.entries[self.first as usize].passed += 1;
                 self.remove(index)
             }
         }
     }
 
-    #[inline]
-    fn nearest(&self, settings: u64) -> u32 {
-        let mut index = self.first;
-        let is_patient = self.entries.get(index as usize).is_some_and(|entry| entry.passed < PASSED_MAX);
-        for _ in 0..if is_patient { LOOKED_AT_MAX } else { 0 } {
-            let Some(entry) = self.entries.get(index as usize) else { break };
-            if entry.waiter.as_ref().is_some_and(|waiter| waiter.settings == settings) {
-                return index;
-            }
-            index = entry.later;
+    fn link_last_alike(&mut self, index: u32, settings: u64) {
+        let ends = self.alike.entry(settings).or_insert(Ends { first: index, last: NIL });
+        let earlier = std::mem::replace(&mut ends.last, index);
+        self.entries[index as usize].earlier_alike = earlier;
+        if earlier != NIL {
+            self.entries[earlier as usize].later_alike = index;
         }
-        self.first
+    }
+
+    fn link_first_alike(&mut self, index: u32, settings: u64) {
+        let ends = self.alike.entry(settings).or_insert(Ends { first: NIL, last: index });
+        let later = std::mem::replace(&mut ends.first, index);
+        self.entries[index as usize].later_alike = later;
+        if later != NIL {
+            self.entries[later as usize].earlier_alike = index;
+        }
+    }
+
+    fn unlink_alike(&mut self, index: u32, settings: u64) {
+        let entry = &self.entries[index as usize];
+        let (earlier, later) = (entry.earlier_alike, entry.later_alike);
+        if earlier == NIL && later == NIL {
+            self.alike.remove(&settings);
+            return;
+        }
+        let Some(ends) = self.alike.get_mut(&settings) else { return };
+        match earlier {
+            NIL => ends.first = later,
+            _ => self.entries[earlier as usize].later_alike = later,
+        }
+        match later {
+            NIL => ends.last = earlier,
+            _ => self.entries[later as usize].earlier_alike = earlier,
+        }
     }
 
     /// Takes a client out, wherever it stands.
@@ -219,6 +280,7 @@ impl<C> Queue<C> {
             Some(index) => {
                 let entry = &mut self.entries[index as usize];
                 (entry.earlier, entry.later, entry.passed) = (NIL, NIL, 0);
+                (entry.earlier_alike, entry.later_alike) = (NIL, NIL);
                 entry.waiter = Some(waiter);
                 index
             }
@@ -227,6 +289,9 @@ impl<C> Queue<C> {
                     generation: 0,
                     earlier: NIL,
                     later: NIL,
+                    earlier_alike: NIL,
+                    later_alike: NIL,
+                    order: 0,
                     passed: 0,
                     waiter: Some(waiter),
                 });
@@ -255,6 +320,7 @@ impl<C> Queue<C> {
             NIL => self.last = earlier,
             _ => self.entries[later as usize].earlier = earlier,
         }
+        self.unlink_alike(index, waiter.settings);
         self.free.push(index);
         Some(waiter)
     }
@@ -271,16 +337,32 @@ impl<C> Queue<C> {
         let mut earlier = NIL;
         let mut count = 0;
         let mut timed = 0;
+        let mut order = i64::MIN;
+        let mut alike: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
         while index != NIL {
             let entry = &self.entries[index as usize];
             assert_eq!(entry.earlier, earlier, "the links back and forth agree");
             let waiter = entry.waiter.as_ref();
             assert!(waiter.is_some(), "who is in the list waits");
+            assert!(order < entry.order, "who came earlier stands before");
+            order = entry.order;
+            alike.entry(waiter.map_or(0, |waiter| waiter.settings)).or_default().push(index);
             timed += usize::from(waiter.is_some_and(|waiter| waiter.deadline != Moment::NEVER));
             count += 1;
             (earlier, index) = (index, entry.later);
         }
         assert_eq!(self.last, earlier, "the list ends at its end");
+        assert_eq!(self.alike.len(), alike.len(), "a list for each set of settings, and no other");
+        for (settings, indices) in alike {
+            let Ends { first, last } = self.alike[&settings];
+            let next = |index: &u32| Some(self.entries[*index as usize].later_alike).filter(|&at| at != NIL);
+            let there: Vec<u32> = std::iter::successors(Some(first), next).collect();
+            let next =
+                |index: &u32| Some(self.entries[*index as usize].earlier_alike).filter(|&at| at != NIL);
+            let mut back: Vec<u32> = std::iter::successors(Some(last), next).collect();
+            back.reverse();
+            assert!(there == indices && back == indices, "those alike stand as in the whole list");
+        }
         assert_eq!(count, self.len(), "no waiter is lost");
         let live = self.deadlines.iter().filter(|Reverse((_, ticket))| self.find(*ticket).is_some()).count();
         assert_eq!(live, timed, "every deadline is in the heap");

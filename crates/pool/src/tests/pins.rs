@@ -172,6 +172,24 @@ fn waiter_whose_settings_a_server_has_goes_first_but_not_for_ever() {
 }
 
 #[test]
+fn nobody_is_overtaken_by_who_came_long_after() {
+    let mut bench = Bench::with_idle(Limits { size: 1, ..LIMITS }, 1);
+    let slot = bench.grant('z').slot;
+    let near = |settings| Near { worker: W0, settings };
+    let _ = bench.pool.checkout(bench.now, near(1), &'a', Moment::NEVER);
+    for _ in 0..128 {
+        let _ = bench.pool.checkout(bench.now, near(1), &'b', Moment::NEVER);
+    }
+    let _ = bench.pool.checkout(bench.now, near(2), &'c', Moment::NEVER);
+    let after = bench.pool.release(bench.now, slot, near(2), Released::Clean);
+    assert!(matches!(after, After::Handover { client: 'a', .. }), "{after:?}");
+    // Now it is one of the 128 behind the head.
+    let After::Handover { grant, .. } = after else { return };
+    let after = bench.pool.release(bench.now, grant.slot, near(2), Released::Clean);
+    assert!(matches!(after, After::Handover { client: 'c', .. }), "{after:?}");
+}
+
+#[test]
 fn server_with_the_clients_settings_goes_before_one_of_the_same_worker() {
     let mut bench = Bench::with_idle(Limits { size: 3, ..LIMITS }, 3);
     let near = |worker, settings| Near { worker, settings };

@@ -101,6 +101,7 @@ struct Waiting {
     since: Moment,
     settings: u64,
     passed: u8,
+    order: i64,
     deadline: Moment,
     ticket: Ticket,
 }
@@ -123,6 +124,7 @@ struct World {
     gone: Vec<Slot>,
     paused: bool,
     failed_last: bool,
+    places: (i64, i64),
 }
 
 fn pick<T>(list: &[T], at: usize) -> Option<usize> {
@@ -137,6 +139,7 @@ impl World {
             now: Moment(5_000_000),
             ids: 0,
             waiting: Vec::new(),
+            places: (0, 0),
             pinning: Vec::new(),
             idle: Vec::new(),
             held: Vec::new(),
@@ -192,7 +195,8 @@ impl World {
             Checkout::Queued { ticket, open } => {
                 assert!(self.idle.is_empty() || (pins && (!self.may_pin() || !self.pinning.is_empty())));
                 let settings = near.settings;
-                let waiting = Waiting { client, since, settings, passed: 0, deadline, ticket };
+                let order = self.place(age_s.is_some(), pins);
+                let waiting = Waiting { client, since, settings, passed: 0, order, deadline, ticket };
                 let list = if pins { &mut self.pinning } else { &mut self.waiting };
                 list.insert(if age_s.is_some() { 0 } else { list.len() }, waiting);
                 self.opens(open);
@@ -202,6 +206,18 @@ impl World {
                 assert!(self.idle.is_empty() && self.failed_last && !self.paused);
             }
         }
+    }
+
+    /// Of those who wait for nothing else: how they came, before all others or behind them.
+    fn place(&mut self, is_first: bool, pins: bool) -> i64 {
+        let count = i64::from(!pins);
+        let (first, last) = &mut self.places;
+        if is_first {
+            *first -= count;
+            return *first;
+        }
+        *last += count;
+        *last - 1
     }
 
     fn pinned(&self) -> u32 {
@@ -263,7 +279,8 @@ impl World {
             return self.pinning.remove(0);
         }
         let is_patient = self.waiting[0].passed < 8;
-        let near = self.waiting.iter().take(16).position(|waiting| waiting.settings == settings);
+        let near = self.waiting.iter().position(|waiting| waiting.settings == settings);
+        let near = near.filter(|&at| self.waiting[at].order - self.waiting[0].order <= 128);
         let at = near.filter(|_| is_patient).unwrap_or(0);
         self.waiting[0].passed += u8::from(at > 0);
         self.waiting.remove(at)
