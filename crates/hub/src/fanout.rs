@@ -74,9 +74,7 @@ pub struct FanoutLimits {
 /// What became of a client's wish to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joined {
-    /// The channels are heard.
-    Heard,
-    /// They will be: [`Fanout::done`] or [`Fanout::failed`] names the client.
+    /// The channels will be heard: [`Fanout::done`] or [`Fanout::failed`] names the client.
     Waits {
         /// The listener, which has something to say now.
         listener: ListenerId,
@@ -183,9 +181,10 @@ impl<C: Clone> Fanout<C> {
             None => return (None, Joined::Refused(FanoutLimit::Listeners)),
         };
         let limit = self.limits.channels;
-        let Some(listener) = self.listeners.get_mut(&id) else { return (None, Joined::Heard) };
+        let Some(listener) = self.listeners.get_mut(&id) else {
+            return (None, Joined::Refused(FanoutLimit::Listeners));
+        };
         match listener.add(member, channels, limit) {
-            Added::Heard => (Some(id), Joined::Heard),
             Added::Waits => (Some(id), Joined::Waits { listener: id, begin: is_new }),
             Added::TooMany if is_new => {
                 self.listeners.remove(&id);

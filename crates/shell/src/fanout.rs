@@ -212,13 +212,12 @@ pub fn wish(worker: &Worker, session: &Arc<Session>, core: &mut Core) {
         let member = (session.id, Arc::clone(session), pool);
         shared.listeners.join(worker.now, steady.listener, target, member, &channels)
     });
-    let Some((at, joined, begins)) = joined else { return heard(core, false) };
+    let Some((at, joined, begins)) = joined else { return heard(session, core, false) };
     steady.listener = at;
     if let Some((id, waker)) = begins {
         shared.order(Order::Listen { id, waker });
     }
     match joined {
-        Joined::Heard => heard(core, true),
         Joined::Waits { .. } => {}
         Joined::Refused(limit) => {
             let limit = match limit {
@@ -226,14 +225,18 @@ pub fn wish(worker: &Worker, session: &Arc<Session>, core: &mut Core) {
                 FanoutLimit::Channels => "listen_channels_max",
             };
             tracing::warn!(socket = %ClientName(session), "{limit} is reached: the client keeps its server");
-            heard(core, false);
+            heard(session, core, false);
         }
     }
 }
 
-/// The channels that it waits for are heard, or will not be.
-pub fn heard(core: &mut Core, is_heard: bool) {
+/// The channels that it waits for are heard, or will not be. What has come until now on those that it does not listen on
+/// yet was sent before.
+pub fn heard(session: &Session, core: &mut Core, is_heard: bool) {
     let Phase::Steady(steady) = &mut core.phase else { return };
+    if let Some(notes) = &mut session.mail.lock().notes {
+        notes.retain(|channel| steady.link.listened_on(channel));
+    }
     steady.link.channels_heard(is_heard);
     steady.stalled = false;
 }

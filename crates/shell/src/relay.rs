@@ -485,7 +485,7 @@ fn read_mail(
             }
             Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),
             Letter::Dedicated(Err(refusal)) => return Some(Some(refusal)),
-            Letter::Listening(is_heard) => fanout::heard(core, is_heard),
+            Letter::Listening(is_heard) => fanout::heard(session, core, is_heard),
             Letter::Reroute => {
                 if let Phase::Steady(steady) = &mut core.phase
                     && steady.home.is_reader

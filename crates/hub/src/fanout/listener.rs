@@ -32,7 +32,11 @@ pub(super) struct Listener<C> {
     /// The channels of the command that is not answered yet.
     said: Vec<Channel>,
     /// Members that wait for a channel.
-    waiting: Vec<ClientId>,
+    waiting: Vec<Waiting>,
+    /// How many commands and checks were sent.
+    rounds: u64,
+    /// As many there must be for all that wait.
+    rounds_wanted: u64,
     unused_since: Moment,
     /// Connections that failed in a row.
     failures: u32,
@@ -53,6 +57,14 @@ enum State {
         /// A command or check is not answered yet.
         is_busy: bool,
     },
+}
+
+/// A member that waits until its channels are heard, and what was sent on them before it came is through: that is so
+/// when the connection has answered what it was sent since.
+struct Waiting {
+    client: ClientId,
+    /// The number of that command or check.
+    round: u64,
 }
 
 /// A channel: what the connection knows of it, and who listens.
@@ -83,7 +95,6 @@ struct Member<C> {
 
 /// What became of a client's wish.
 pub(super) enum Added {
-    Heard,
     Waits,
     TooMany,
 }
@@ -123,6 +134,8 @@ impl<C: Clone> Listener<C> {
             changed: Vec::new(),
             said: Vec::new(),
             waiting: Vec::new(),
+            rounds: 0,
+            rounds_wanted: 0,
             unused_since: now,
             failures: 0,
             end: None,
@@ -155,12 +168,13 @@ impl<C: Clone> Listener<C> {
             }
             member.channels.push(shared);
         }
-        if is_heard(&self.channels, member) {
-            return Added::Heard;
+        let waits = self.waiting.iter_mut().find(|waiting| waiting.client == client);
+        let round = self.rounds + 1;
+        match waits {
+            Some(waiting) => waiting.round = round,
+            None => self.waiting.push(Waiting { client, round }),
         }
-        if !self.waiting.contains(&client) {
-            self.waiting.push(client);
-        }
+        self.rounds_wanted = self.rounds_wanted.max(round);
         Added::Waits
     }
 
@@ -176,7 +190,7 @@ impl<C: Clone> Listener<C> {
         }
         if is_gone {
             self.members.remove(&client);
-            self.waiting.retain(|waiting| *waiting != client);
+            self.waiting.retain(|waiting| waiting.client != client);
             if self.members.is_empty() {
                 self.unused_since = now;
             }
@@ -202,6 +216,7 @@ impl<C: Clone> Listener<C> {
         if ends_at <= now {
             return Next::End;
         }
+        let wants_round = self.rounds < self.rounds_wanted && !self.waiting.is_empty();
         match &mut self.state {
             State::Connecting => Next::Rest(ends_at),
             State::Down(retry_at) if *retry_at > now => Next::Rest(ends_at.min(*retry_at)),
@@ -219,8 +234,9 @@ impl<C: Clone> Listener<C> {
                     *is_busy = true;
                     return self.say(now, ends_at);
                 }
-                if check_at <= now {
+                if check_at <= now || wants_round {
                     *is_busy = true;
+                    self.rounds += 1;
                     return Next::Check;
                 }
                 Next::Rest(ends_at.min(check_at))
@@ -262,7 +278,12 @@ impl<C: Clone> Listener<C> {
             self.said.push(channel);
         }
         if !self.said.is_empty() {
+            self.rounds += 1;
             return Next::Say(command);
+        }
+        if self.rounds < self.rounds_wanted && !self.waiting.is_empty() {
+            self.rounds += 1;
+            return Next::Check;
         }
         if let State::Up { is_busy, heard_at, .. } = &mut self.state {
             *is_busy = false;
@@ -302,11 +323,11 @@ impl<C: Clone> Listener<C> {
         }
         missed.sort();
         missed.dedup();
-        let Listener { channels, members, waiting, .. } = self;
+        let Listener { channels, members, waiting, rounds, .. } = self;
         let mut heard = Vec::new();
-        waiting.retain(|client| {
+        waiting.retain(|Waiting { client, round }| {
             let Some(member) = members.get(client) else { return false };
-            let waits = !is_heard(channels, member);
+            let waits = *round > *rounds || !is_heard(channels, member);
             if !waits {
                 heard.push(member.handle.clone());
             }
@@ -319,7 +340,7 @@ impl<C: Clone> Listener<C> {
     pub(super) fn failed(&mut self, now: Moment) -> Vec<C> {
         self.down(now);
         let waiting = std::mem::take(&mut self.waiting);
-        let handle = |client| self.members.get(client).map(|member| member.handle.clone());
+        let handle = |waiting: &Waiting| Some(self.members.get(&waiting.client)?.handle.clone());
         waiting.iter().filter_map(handle).collect()
     }
 
