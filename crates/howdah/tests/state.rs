@@ -107,6 +107,30 @@ fn a_role_goes_with_its_client() {
     own.sql("drop role somebody");
 }
 
+/// PostgreSQL's list of settings leaves roles out.
+#[test]
+fn a_role_is_nobody_elses_after_a_program() {
+    let howdah = start();
+    let mut own = howdah.session(USER, TRANSACTION);
+    let mut other = howdah.session(USER, TRANSACTION);
+    own.sql("drop role if exists programs; create role programs");
+    let me = own.value("select current_user");
+    for (set, program) in [
+        ("set role programs", "do 'begin end'"),
+        ("select 1", "do 'begin set role programs; end'"),
+        ("select 1", "do 'begin perform set_config(''role'', ''programs'', false); end'"),
+    ] {
+        own.sql(set);
+        own.sql(program);
+        assert_eq!(other.value("select current_user"), me, "{set}; {program}");
+        assert_eq!(own.value("select current_user"), "programs", "{set}; {program}");
+        own.sql("do 'begin reset role; end'");
+        assert_eq!(other.value("select current_user"), me);
+        assert_eq!(own.value("select current_user"), me);
+    }
+    own.sql("drop role programs");
+}
+
 /// What makes it, a question that shows it, what the owner and everybody else answer, and what ends it.
 const PINNED: [(&str, &str, &str, &str, &str); 4] = [
     (

@@ -95,6 +95,13 @@ fn query(kinds: Kinds, unknown: &[Box<[u8]>]) -> Vec<u8> {
                   WHERE source OPERATOR(pg_catalog.=) 'session'",
             );
         });
+        // No list of settings has it.
+        select(&|text| {
+            text.extend_from_slice(
+                b"SELECT 'r','role',pg_catalog.current_setting('role') \
+                  WHERE pg_catalog.current_setting('role') OPERATOR(pg_catalog.<>) 'none'",
+            );
+        });
     }
     for name in unknown {
         select(&|text| {
@@ -117,7 +124,7 @@ impl Census {
         };
         self.bytes += name.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len);
         match (kind, name) {
-            (Some([b's' | b'v']), Some(name)) if self.bytes <= BYTES_MAX => {
+            (Some([b's' | b'r' | b'v']), Some(name)) if self.bytes <= BYTES_MAX => {
                 self.settings.push((name.into(), value.map(Box::from)));
             }
             (Some(b"q"), _) => self.found = self.found.with(Kinds::SEQUENCES),

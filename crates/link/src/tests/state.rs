@@ -396,7 +396,7 @@ fn what_cannot_be_read_is_asked_for_altogether() {
              > Q({text})
              S C(X) Z(I)
              < C(X) Z(I)
-             > Q(census ltcnps)
+             > Q(census ltcnpsr)
              S D(s,work_mem,8MB) C(SELECT 1) Z(I)
              <
              free
@@ -409,6 +409,39 @@ fn what_cannot_be_read_is_asked_for_altogether() {
              < {QUERY}
              free"
         ));
+    }
+}
+
+/// No list of settings shows it.
+#[test]
+fn who_the_session_is_after_a_program_is_asked_for() {
+    for (row, given_up) in [("D(r,role,other)", true), ("", false)] {
+        let for_the_next = match given_up {
+            true => "> Q(RESET \"role\";)\n S C(RESET) Z(I)\n <\n > Q(select 1)",
+            false => "> Q(select 1)",
+        };
+        for first in ["select 1", "set role own"] {
+            check(&format!(
+                "C Q({first})
+                 > Q({first})
+                 S {QUERY}
+                 < {QUERY}
+                 C Q(do 'x')
+                 > Q(do 'x')
+                 S C(DO) Z(I)
+                 < C(DO) Z(I)
+                 > Q(census ltcnpsr)
+                 S {row} C(SELECT 0) Z(I)
+                 <
+                 free
+                 client b
+                 C Q(select 1)
+                 {for_the_next}
+                 S {QUERY}
+                 < {QUERY}
+                 free"
+            ));
+        }
     }
 }
 
@@ -778,7 +811,7 @@ fn a_text_that_is_streamed_is_scanned_as_far_as_it_is_here() {
     seat.client_says(&bytes[20_000..]);
     seat.to_server.clear();
     seat.server_says(&server_bytes("C(INSERT 0 1) Z(I)"));
-    assert_eq!(client_words(&seat.to_server), "Q(census ltcnps)");
+    assert_eq!(client_words(&seat.to_server), "Q(census ltcnpsr)");
     assert!(seat.release().is_none());
     seat.server_says(&server_bytes("C(SELECT 0) Z(I)"));
     assert!(seat.release().is_some());
