@@ -22,14 +22,14 @@ const ENDED: &str = "57P01";
 pub(crate) const GOING: [&str; 4] = ["57P01", "57P02", "57P03", "53300"];
 
 impl Link {
-    /// Whether the client can go on after the loss of its server: nothing of its session is there, and it is not in
-    /// the middle of a message of the server.
+    /// Whether the client can go on after the loss of its server: nothing of its session is there or may be, and it is
+    /// not in the middle of a message of the server.
     pub fn may_outlive(&self) -> bool {
         let Some(server) = &self.server else { return false };
         self.policy.rides_out
             && self.policy.mode != PoolMode::Session
             && !self.policy.dedicated
-            && self.pins().is_none()
+            && self.state.as_ref().is_none_or(|state| state.is_nothing_lost())
             && (server.receiving == 0 || server.swallowing)
             && !server.ledger.may_come_to_doubt()
             && !server.ledger.is_doubtful()

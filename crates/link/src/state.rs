@@ -85,8 +85,13 @@ impl State {
 
     /// Whether all there is to be done to the server is that it listens no more.
     pub(crate) fn is_only_listening(&self) -> bool {
-        self.pending.is_empty()
-            && self.doubts.is_empty()
+        self.pending.is_empty() && self.is_nothing_lost()
+    }
+
+    /// Whether nothing of the session that the client believes in is on the server, as far as it is known, and nothing is
+    /// in doubt. What is not answered yet, the client does not believe in.
+    pub(crate) fn is_nothing_lost(&self) -> bool {
+        self.doubts.is_empty()
             && self.unknown.is_empty()
             && self.census.as_ref().is_none_or(Census::asks_nothing)
             && self.held.is_empty()

@@ -6,6 +6,7 @@ mod copies;
 mod ends;
 mod garbage;
 mod harness;
+mod outlive;
 mod parameters;
 mod pipelines;
 mod postgres;
