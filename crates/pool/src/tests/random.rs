@@ -7,6 +7,9 @@ use proptest::prelude::*;
 
 use crate::*;
 
+/// How long clients of a held pool wait.
+const FAILOVER: Duration = Duration::from_secs(12);
+
 #[derive(Clone, Debug)]
 enum Step {
     Checkout { worker: u16, settings: u64, wait_s: u64, pins: bool },
@@ -36,6 +39,10 @@ enum Step {
     Dedicated,
     KeepMin(bool),
     OldName(usize),
+    Hold,
+    Unhold,
+    Retire(usize),
+    Cut(usize),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -73,7 +80,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Evict),
         1 => Just(Step::Dedicated),
         1 => any::<bool>().prop_map(Step::KeepMin),
-        1 => at.prop_map(Step::OldName),
+        1 => at.clone().prop_map(Step::OldName),
+        1 => Just(Step::Hold),
+        2 => Just(Step::Unhold),
+        1 => at.clone().prop_map(Step::Retire),
+        1 => at.prop_map(Step::Cut),
     ];
     prop::collection::vec(step, 1..120)
 }
@@ -123,6 +134,8 @@ struct World {
     cancels: Vec<Slot>,
     gone: Vec<Slot>,
     paused: bool,
+    /// Since when there is nowhere to open a server.
+    nowhere: Option<Moment>,
     failed_last: bool,
     places: (i64, i64),
 }
@@ -133,7 +146,7 @@ fn pick<T>(list: &[T], at: usize) -> Option<usize> {
 
 impl World {
     fn new() -> World {
-        let limits = Limits { size: 3, ..super::LIMITS };
+        let limits = Limits { size: 3, failover_timeout: FAILOVER, ..super::LIMITS };
         World {
             pool: Pool::new(limits),
             now: Moment(5_000_000),
@@ -149,6 +162,7 @@ impl World {
             cancels: Vec::new(),
             gone: Vec::new(),
             paused: false,
+            nowhere: None,
             failed_last: false,
         }
     }
@@ -159,7 +173,8 @@ impl World {
     }
 
     fn opens(&mut self, opens: Opens) {
-        assert!(opens.is_empty() || !self.paused, "a paused pool opens nothing");
+        let may_open = !self.paused && self.nowhere.is_none();
+        assert!(opens.is_empty() || may_open, "a pool that is paused or held opens nothing");
         self.opening.extend(opens.map(|slot| (slot, false, false)));
         let shared = self.opening.iter().filter(|(_, dedicated, _)| !dedicated).count();
         assert!(shared <= OPENING_MAX);
@@ -203,7 +218,7 @@ impl World {
             }
             Checkout::Refused(_) => {
                 assert!(self.held.is_empty() && self.canceling.is_empty());
-                assert!(self.idle.is_empty() && self.failed_last && !self.paused);
+                assert!(self.idle.is_empty() && self.failed_last && !self.paused && self.nowhere.is_none());
             }
         }
     }
@@ -373,7 +388,7 @@ impl World {
         };
         let failed = self.pool.open_failed(self.now, slot, failure);
         if !failed.refused.is_empty() {
-            assert!(kind == 2 && !dedicated);
+            assert!(kind == 2 && !dedicated && self.nowhere.is_none());
             assert!(self.held.is_empty() && self.idle.is_empty() && self.canceling.is_empty());
             let all = self.waiting.drain(..).chain(self.pinning.drain(..));
             let waiting: Vec<u32> = all.map(|waiting| waiting.client).collect();
@@ -392,7 +407,9 @@ impl World {
         for expired in due.expired {
             let list = if expired.pinned { &mut self.pinning } else { &mut self.waiting };
             let at = list.iter().position(|waiting| waiting.client == expired.client).expect("it waited");
-            assert!(list.remove(at).deadline <= self.now);
+            let waiting = list.remove(at);
+            assert_eq!(expired.held, self.nowhere.is_some());
+            assert!(self.is_over(&waiting), "told too early");
         }
         for Handover { client, grant, .. } in due.handovers {
             assert!(grant.pinned && self.may_pin() && self.waiting.is_empty());
@@ -404,13 +421,54 @@ impl World {
         self.opens(due.open);
     }
 
+    /// Whether a wait is over: by its own limit, or where there are no servers by the pool's.
+    fn is_over(&self, waiting: &Waiting) -> bool {
+        match self.nowhere {
+            Some(from) => from.max(waiting.since) + FAILOVER <= self.now,
+            None => waiting.deadline <= self.now,
+        }
+    }
+
+    fn unhold(&mut self) -> Opens {
+        if let Some(from) = self.nowhere.take() {
+            self.failed_last = false;
+            let all = self.waiting.iter_mut().chain(&mut self.pinning);
+            for waiting in all.filter(|waiting| waiting.deadline != Moment::NEVER) {
+                waiting.deadline = waiting.deadline + self.now.since(from.max(waiting.since));
+            }
+        }
+        self.pool.unhold(self.now)
+    }
+
+    /// Its node is out: it goes when it is free, or at once.
+    fn banish(&mut self, at: usize, at_once: bool) {
+        let here = [&self.idle, &self.held, &self.canceling].into_iter().flatten().map(|held| held.slot);
+        let slots: Vec<Slot> = here.chain(self.opening.iter().map(|(slot, ..)| *slot)).collect();
+        let Some(slot) = pick(&slots, at).map(|at| slots[at]) else { return };
+        let is_idle = self.idle.iter().any(|held| held.slot == slot);
+        if let Some(opening) = self.opening.iter_mut().find(|(other, ..)| *other == slot) {
+            opening.2 = true;
+            let ended = if at_once { self.pool.cut(slot) } else { self.pool.retire(slot) };
+            return assert_eq!(ended, None, "it is not there yet");
+        }
+        let ended = if at_once { self.pool.cut(slot) } else { self.pool.retire(slot) };
+        assert_eq!(ended.is_some(), at_once || is_idle);
+        if let Some(ended) = ended {
+            return self.ended(ended);
+        }
+        for held in self.held.iter_mut().chain(&mut self.canceling).filter(|held| held.slot == slot) {
+            held.old = true;
+        }
+        assert!(self.pool.is_close_needed(slot));
+    }
+
     fn tick(&mut self) {
         let due = self.pool.tick(self.now);
         self.due(due);
-        assert!(
-            self.waiting.iter().chain(&self.pinning).all(|waiting| waiting.deadline > self.now),
-            "nobody waits past the deadline"
-        );
+        // In a held pool one is told after another, and who came back to the front is the first.
+        let looked_at = if self.nowhere.is_some() { 1 } else { usize::MAX };
+        let waiting = self.waiting.iter().take(looked_at).chain(self.pinning.iter().take(looked_at));
+        assert!(waiting.into_iter().all(|waiting| !self.is_over(waiting)), "nobody waits past the deadline");
         assert!(self.pool.next_tick() > self.now, "a tick does all that is due");
     }
 
@@ -513,6 +571,12 @@ impl World {
             Step::Dies(at) => self.dies(at),
             Step::Pass(seconds) => self.now = self.now + Duration::from_secs(seconds),
             Step::Tick => self.tick(),
+            Step::Hold => {
+                self.pool.hold(self.now);
+                self.nowhere.get_or_insert(self.now);
+            }
+            Step::Retire(at) => self.banish(at, false),
+            Step::Cut(at) => self.banish(at, true),
             Step::OldName(at) => {
                 if let Some(at) = pick(&self.gone, at) {
                     let slot = self.gone[at];
@@ -529,6 +593,7 @@ impl World {
     fn command(&mut self, step: &Step) {
         let opens = match *step {
             Step::Poke => self.pool.poke(self.now),
+            Step::Unhold => self.unhold(),
             Step::KeepMin(keep) => self.pool.keep_min(self.now, keep),
             Step::Resume => {
                 self.paused = false;
@@ -550,6 +615,7 @@ impl World {
             }
             Step::Dedicated => {
                 if let Some(dedicated) = self.pool.reserve_dedicated() {
+                    assert!(self.nowhere.is_none());
                     if let Some(ended) = dedicated.evicted {
                         let at =
                             self.idle.iter().position(|held| held.slot == ended.slot).expect("it was idle");
@@ -607,7 +673,7 @@ impl World {
         let servers = self.pool.servers();
         let most = self.pool.limits().most();
         assert!(servers <= most || servers <= servers_before, "{servers} servers where {most} may be");
-        assert_eq!(self.pool.is_paused(), self.paused);
+        assert_eq!((self.pool.is_paused(), self.pool.is_held()), (self.paused, self.nowhere.is_some()));
         let old =
             [&self.held, &self.canceling, &self.idle].into_iter().flatten().filter(|held| held.old).count();
         assert!(self.pool.close_needed_left() as usize >= old, "what must go is counted");
@@ -616,6 +682,7 @@ impl World {
     /// From any state: if all goes well from now on, every wait ends and the pool has its full size again.
     fn assert_recovers(&mut self) {
         self.command(&Step::Resume);
+        self.command(&Step::Unhold);
         self.command(&Step::Poke);
         for round in 0.. {
             assert!(round < 200, "{} wait for ever", self.pool.waiting());
