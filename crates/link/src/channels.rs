@@ -36,6 +36,9 @@ pub(crate) struct Channels {
     wish: Wish,
     /// More is heard than was settled.
     is_ahead: bool,
+    /// The client's own server may be listening on these: nobody else is to listen on them too, or what is sent comes
+    /// twice.
+    own: Vec<Channel>,
     /// The client asks its session what it listens on.
     shows: bool,
     /// Nobody waits any more for what was asked for.
@@ -121,12 +124,16 @@ impl Channels {
             Wish::None | Wish::Heard => {}
         }
         let missing: Vec<Channel> =
-            channels.iter().filter(|channel| !self.heard.contains(channel)).cloned().collect();
+            channels.iter().filter(|&channel| !self.is_listened_on(channel)).cloned().collect();
         if missing.is_empty() {
             return Hearing::Heard;
         }
         self.wish = Wish::New(missing);
         Hearing::Awaited
+    }
+
+    fn is_listened_on(&self, channel: &Channel) -> bool {
+        self.heard.contains(channel) || self.own.contains(channel)
     }
 
     /// The statement that was to listen is sent, or will not come.
@@ -154,7 +161,11 @@ impl Pair<'_> {
         if wanted.is_empty() {
             return Hearing::Heard;
         }
-        self.channels.get_or_insert_default().want(&wanted)
+        let channels = self.channels.get_or_insert_default();
+        if channels.wish == Wish::None && self.state.as_ref().is_none_or(|state| state.is_free()) {
+            channels.own.clear();
+        }
+        channels.want(&wanted)
     }
 
     /// A statement that asks on which channels its session listens: from now on the client's servers do.
@@ -279,6 +290,8 @@ impl Link {
         };
         if is_heard {
             channels.heard.extend(wish);
+        } else {
+            channels.own.extend(wish);
         }
     }
 

@@ -372,3 +372,29 @@ fn a_server_that_only_stops_to_listen_may_be_lost() {
          harmful",
     );
 }
+
+/// Else its server and whoever listens for it would both tell it.
+#[test]
+fn a_channel_on_which_the_client_listens_by_itself_is_not_heard_for_it_as_well() {
+    check_on(
+        &stage(StateMode::Carry, "UTF8"),
+        "C Q(listen a)
+         wishes a
+         deaf
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(census n)
+         S D(n,,) C(SELECT 1) Z(I)
+         held
+         C Q(listen a)
+         > Q(listen a)
+         S C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(census n)
+         S D(n,,) C(SELECT 1) Z(I)
+         held
+         S A(a x)
+         < A(a x)",
+    );
+}
