@@ -3,11 +3,18 @@
 use std::time::Duration;
 
 use baton::Holder;
+use link::Reason;
 
 use crate::client::Stage;
 use crate::net::Event;
-use crate::parts::Conn;
+use crate::parts::{Conn, Moored, Steady};
+use crate::postgres::unquoted;
 use crate::world::World;
+
+/// How many servers may be kept.
+pub(crate) fn most_kept(limits: pool::Limits) -> u32 {
+    if limits.pinned_max == 0 { u32::MAX } else { limits.pinned_max }
+}
 
 /// How long a client may wait once nothing goes wrong any more.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,6 +35,24 @@ impl World {
         }
     }
 
+    /// No more servers are kept than may be, but by clients that could not be asked.
+    fn check_pins(&mut self, home: usize) {
+        let kept = self.kept(home);
+        let place = &mut self.homes[home];
+        let allowed = place.pins_allowed;
+        place.pins_allowed = allowed.min(kept.max(most_kept(place.limits)));
+        self.claim(kept <= allowed, || format!("pool {home} has {kept} servers kept, {allowed} may be"));
+    }
+
+    /// How many servers are kept by clients that were allowed to.
+    pub(crate) fn kept(&self, home: usize) -> u32 {
+        let pool = &self.homes[home].pool;
+        let is_kept = |moored: &&Moored| {
+            moored.open && moored.home == home && !moored.is_beyond && pool.is_pinned(moored.slot)
+        };
+        self.moored.iter().filter(is_kept).count() as u32
+    }
+
     /// What is looked at now and then: the pools' own order, and who waits for too long.
     pub(crate) fn watch(&mut self) {
         self.net.after(20_000, Event::Watch);
@@ -37,8 +62,11 @@ impl World {
         }
         for session in 0..self.sessions.len() {
             let Some(steady) = &self.sessions[session].steady else { continue };
-            let deadline = steady.waiting_since.deadline(steady.query_wait) + Duration::from_millis(5);
-            if steady.ticket.is_some() && deadline < now {
+            let home = &self.homes[steady.home];
+            // The time without a node counts for nobody.
+            let since = steady.waiting_since.max(home.unheld_at);
+            let deadline = since.deadline(steady.query_wait) + Duration::from_millis(5);
+            if steady.ticket.is_some() && deadline < now && !home.pool.is_held() {
                 self.claim(false, || format!("session {session} waits for longer than query_wait_timeout"));
             }
         }
@@ -74,14 +102,17 @@ impl World {
         if is_mapped && has != believed {
             faults.push(format!("it has {has} statements, {believed} are believed"));
         }
+        faults.extend(backend.pg.leftovers().into_iter().map(|what| format!("it has somebody's {what}")));
         for parameter in machine.parameters.iter() {
-            let real = backend.pg.settings.get(&*parameter.name);
-            if real.is_none_or(|real| **real != *parameter.value) {
+            let real = backend.pg.shown(&parameter.name);
+            let believed =
+                if parameter.written { unquoted(&parameter.value) } else { parameter.value.to_vec() };
+            if real.as_ref().is_none_or(|real| *real != believed) {
                 let name = String::from_utf8_lossy(&parameter.name).into_owned();
                 faults.push(format!("{name} is {real:?}, {:?} is believed", &*parameter.value));
             }
         }
-        for name in backend.pg.settings.keys() {
+        for name in backend.pg.settings().keys() {
             if machine.parameters.value(name).is_none() {
                 faults.push(format!("{} is set, and not known to be", String::from_utf8_lossy(name)));
             }
@@ -89,6 +120,46 @@ impl World {
         if !faults.is_empty() {
             self.claim(false, || format!("server {moored} goes back and {}", faults.join("; ")));
         }
+    }
+
+    /// A client that has nothing to wait for keeps its server for what is there, and for nothing else.
+    pub(crate) fn check_kept(&mut self, session: u32, steady: &Steady) {
+        let (Some(pins), Some(lease), Some(server)) =
+            (steady.link.pins(), &steady.lease, steady.link.server())
+        else {
+            return;
+        };
+        self.check_pins(steady.home);
+        let moored = &self.moored[lease.moored as usize];
+        let is_counted = self.homes[steady.home].pool.is_pinned(moored.slot);
+        let backend = &self.backends[lease.moored as usize];
+        let is_still = self.net.is_still(backend.up) && self.net.is_still(backend.down);
+        let is_quiet = server.is_quiet()
+            && server.status == wire::server::TransactionStatus::Idle
+            && !steady.link.is_mid_message()
+            && is_still;
+        if !is_quiet || !backend.alive || backend.lied {
+            return;
+        }
+        let there = backend.pg.leftovers();
+        let kinds = [
+            (Reason::AdvisoryLock, "advisory locks"),
+            (Reason::TempObject, "temporary tables"),
+            (Reason::HoldCursor, "cursors"),
+            (Reason::Listen, "channels"),
+            (Reason::Prepared, "statements prepared by SQL"),
+            (Reason::Sequence, "last values of sequences"),
+        ];
+        let gone: Vec<&str> = kinds
+            .iter()
+            .filter(|(reason, what)| pins.has(*reason) && !there.contains(what))
+            .map(|(_, what)| *what)
+            .collect();
+        let at = lease.moored;
+        self.claim(is_counted, || format!("session {session} keeps server {at}, and is not counted"));
+        self.claim(gone.is_empty(), || {
+            format!("session {session} keeps server {at} for {gone:?}, which is gone")
+        });
     }
 
     /// Whether nobody does anything any more.

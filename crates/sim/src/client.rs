@@ -9,7 +9,7 @@ use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus};
 
 use crate::net::{Net, Received};
-use crate::postgres::{Postgres, Settings, Step};
+use crate::postgres::{Postgres, Settings, Step, is_reported};
 use crate::script::{Exchange, Script, Traits};
 
 /// Where a client stands.
@@ -72,7 +72,7 @@ impl Client {
         traits: Traits,
         left: u32,
     ) -> Client {
-        let beliefs = (*ideal.settings).clone();
+        let beliefs = (**ideal.settings()).clone();
         Client {
             id,
             home,
@@ -200,6 +200,14 @@ impl Client {
                 return Ok(());
             }
             _ if self.tainted => return Ok(()),
+            // Whether what it asked was done, it has to find out for itself.
+            b'E' if fields.code == Some(b"08007") => {
+                if !self.excused {
+                    return Err(format!("client {} has lost its server without need", self.id));
+                }
+                self.tainted = true;
+                return Ok(());
+            }
             b'E' => {
                 let text = fields.message.unwrap_or_default();
                 self.last_words = String::from_utf8_lossy(text).into_owned();
@@ -331,7 +339,7 @@ impl Client {
     }
 
     fn check_beliefs(&self) -> Result<(), String> {
-        for (name, value) in self.ideal.settings.iter().filter(|(name, _)| *name != b"extra_float_digits") {
+        for (name, value) in self.ideal.settings().iter().filter(|(name, _)| is_reported(name)) {
             let believed = self.beliefs.get(name);
             if believed != Some(value) && name != b"in_hot_standby" {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -32,15 +32,17 @@ impl World {
         let now = self.net.now;
         let worker = self.worker();
         let pool = &mut self.homes[steady.home].pool;
-        let answer = if again {
-            let since = if steady.waiting_since == Moment::NEVER { now } else { steady.waiting_since };
-            pool.checkout_first(now, worker, &session, since, since.deadline(steady.query_wait))
-        } else {
-            pool.checkout(now, worker, &session, now.deadline(steady.query_wait))
+        let since = if !again || steady.waiting_since == Moment::NEVER { now } else { steady.waiting_since };
+        let deadline = since.deadline(steady.query_wait);
+        let answer = match (again, steady.wants_pin) {
+            (true, false) => pool.checkout_first(now, worker, &session, since, deadline),
+            (true, true) => pool.checkout_pinned_first(now, worker, &session, since, deadline),
+            (false, false) => pool.checkout(now, worker, &session, deadline),
+            (false, true) => pool.checkout_pinned(now, worker, &session, deadline),
         };
         match answer {
-            pool::Checkout::Granted(Grant { server, check, .. }) => {
-                self.accept(session, steady, Granted { server, check })
+            pool::Checkout::Granted(Grant { server, check, pinned, .. }) => {
+                self.accept(session, steady, Granted { server, check, pinned })
             }
             pool::Checkout::Queued { ticket, open } => {
                 steady.ticket = Some(ticket);
@@ -75,10 +77,14 @@ impl World {
             side.stream.send(&mut self.net, &self.out.to_server, &[]);
         }
         steady.stream.send(&mut self.net, &self.out.to_client, &[]);
+        if granted.pinned {
+            steady.link.permit();
+        }
         let holder = self.moored[at].leased_to;
         self.claim(holder.is_none(), || {
             format!("server {at} is given to session {session}, {holder:?} has it")
         });
+        steady.sent.begin();
         self.moored[at].leased_to = Some(session);
         self.moored[at].last_client = steady.link.client.id.0;
         self.sessions[session as usize].last_server = Some(granted.server);
@@ -93,7 +99,41 @@ impl World {
         Some((lease.moored, Conn { side: lease.side, machine }))
     }
 
-    pub(crate) fn release(&mut self, _session: u32, steady: &mut Steady) {
+    pub(crate) fn release(&mut self, steady: &mut Steady) {
+        steady.wants_pin = false;
+        self.give_up(steady);
+    }
+
+    /// The client's next statement would keep its server. Either it may, or it gives it back and waits until it may.
+    pub(crate) fn ask_to_keep(&mut self, session: u32, steady: &mut Steady) -> Checkout {
+        let Some(lease) = &steady.lease else { return Checkout::Queued };
+        let slot = self.moored[lease.moored as usize].slot;
+        if self.plant == Plant::KeepUnasked || self.homes[steady.home].pool.pin(slot) {
+            steady.link.permit();
+            return Checkout::Granted;
+        }
+        let is_through = lease.side.pending.is_empty() && !lease.side.stream.is_backed_up();
+        if !is_through || !steady.link.server().is_some_and(|server| server.is_shareable()) {
+            // What is set on it for this client is not answered yet: before that nobody else may have it.
+            steady.stalled = true;
+            return Checkout::Granted;
+        }
+        steady.wants_pin = true;
+        steady.link.client_is_silent();
+        self.give_up(steady);
+        self.checkout(session, steady, false)
+    }
+
+    /// The client has made state in the middle of something, where nobody is asked.
+    pub(crate) fn count_beyond(&mut self, steady: &Steady) {
+        let Some(lease) = &steady.lease else { return };
+        let moored = &mut self.moored[lease.moored as usize];
+        let pool = &mut self.homes[steady.home].pool;
+        moored.is_beyond |= !pool.is_pinned(moored.slot);
+        pool.pin_beyond(moored.slot);
+    }
+
+    fn give_up(&mut self, steady: &mut Steady) {
         let Some((moored, conn)) = self.unlease(steady) else { return };
         if steady.link.policy().reset_always {
             self.left(moored, conn);
@@ -106,6 +146,7 @@ impl World {
         let at = moored as usize;
         let (home, slot) = (self.moored[at].home, self.moored[at].slot);
         self.check_belief(moored, &conn);
+        self.moored[at].is_beyond = false;
         let worker = self.worker();
         let after = self.homes[home].pool.release(self.net.now, slot, worker, Released::Clean);
         self.settle(moored, conn, after);
@@ -138,7 +179,8 @@ impl World {
 
     /// A client that waited has a server.
     pub(crate) fn hand_over(&mut self, client: u32, grant: &Grant<u32>) {
-        self.sessions[client as usize].granted = Some(Granted { server: grant.server, check: grant.check });
+        self.sessions[client as usize].granted =
+            Some(Granted { server: grant.server, check: grant.check, pinned: grant.pinned });
         self.post(client, news::MAIL);
     }
 
@@ -155,13 +197,13 @@ impl World {
         }
     }
 
-    pub(crate) fn close_server(&mut self, _session: u32, steady: &mut Steady) {
+    pub(crate) fn close_server(&mut self, steady: &mut Steady) {
         if let Some((moored, conn)) = self.unlease(steady) {
             self.close_conn(moored, conn);
         }
     }
 
-    pub(crate) fn abandon(&mut self, _session: u32, steady: &mut Steady) {
+    pub(crate) fn abandon(&mut self, steady: &mut Steady) {
         let Some((moored, conn)) = self.unlease(steady) else { return };
         let is_working = !conn.machine.ledger.is_empty() && conn.machine.broken.is_none();
         if is_working {
@@ -193,6 +235,7 @@ impl World {
             && self.homes[steady.home].pool.forget(ticket)
         {
             steady.ticket = None;
+            steady.wants_pin = false;
             self.answer_canceled(steady);
         }
     }
@@ -297,6 +340,7 @@ impl World {
                 }
                 Received::End => return Fate::Close,
             };
+            self.check_node(moored);
             conn.side.pending.extend_from_slice(&self.scratch[..count]);
             self.out.clear();
             let (consumed, fate) =

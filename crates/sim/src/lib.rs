@@ -19,9 +19,12 @@ mod client;
 mod script;
 
 mod lease;
+mod nodes;
 mod opening;
+mod outlive;
 mod parts;
 mod relay;
+mod sent;
 mod world;
 
 mod misfortune;

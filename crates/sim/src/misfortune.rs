@@ -4,6 +4,7 @@ use model::Refusal;
 use pool::Killed;
 use wire::encode::{self, Severity};
 
+use crate::check::most_kept;
 use crate::client::Stage;
 use crate::net::Event;
 use crate::parts::Letter;
@@ -17,6 +18,9 @@ impl World {
         }
         let gap = self.plan.misfortune_gap;
         self.net.soon(gap, Event::Misfortune);
+        if self.plan.is_cluster && self.net.rng.chance(10) {
+            return self.fail_over();
+        }
         match self.net.rng.below(100) {
             0..22 => self.server_dies(),
             22..34 => self.server_lies(),
@@ -52,11 +56,18 @@ impl World {
         }
         // Those opened last are more likely to be alive.
         let recent = self.backends.len().saturating_sub(12);
+        let has_state =
+            |at: &usize| self.backends[*at].alive && !self.backends[*at].pg.leftovers().is_empty();
+        if self.net.rng.chance(50)
+            && let Some(index) = (recent..self.backends.len()).find(has_state)
+        {
+            return Some(index as u32);
+        }
         let index = recent + self.net.rng.index(self.backends.len() - recent);
         self.backends[index].alive.then_some(index as u32)
     }
 
-    fn die(&mut self, server: u32) {
+    pub(crate) fn die(&mut self, server: u32) {
         let backend = &mut self.backends[server as usize];
         backend.alive = false;
         self.net.cut(backend.down);
@@ -94,7 +105,12 @@ impl World {
     }
 
     fn server_says_goodbye(&mut self) {
-        let Some(server) = self.some_server() else { return };
+        if let Some(server) = self.some_server() {
+            self.say_goodbye(server);
+        }
+    }
+
+    pub(crate) fn say_goodbye(&mut self, server: u32) {
         let mut words = Vec::new();
         encode::report(&mut words, Severity::Fatal, "57P01", "terminating connection", None);
         let backend = &mut self.backends[server as usize];
@@ -134,8 +150,9 @@ impl World {
     fn reload(&mut self) {
         let home = self.net.rng.index(self.homes.len());
         let limits = plan::limits(&mut self.net.rng);
-        let mode = self.homes[home].policy.mode;
-        let mut policy = plan::policy(&mut self.net.rng, mode, true);
+        let (mode, state) = (self.homes[home].policy.mode, self.homes[home].policy.state);
+        let mut policy = plan::policy(&mut self.net.rng, mode, state, true);
+        policy.rides_out = self.plan.is_cluster;
         policy.reset_always = self.homes[home].policy.reset_always;
         if self.homes[home].policy.prepared_max == 0 {
             policy.prepared_max = 0;
@@ -151,8 +168,10 @@ impl World {
     }
 
     pub(crate) fn set_limits(&mut self, home: usize, limits: pool::Limits) {
+        let kept = self.kept(home);
         let place = &mut self.homes[home];
         place.limits = limits;
+        place.pins_allowed = place.pins_allowed.min(kept).max(most_kept(limits));
         place.allowed = place.allowed.min(place.alive).max(limits.most());
         let due = place.pool.set_limits(self.net.now, limits);
         self.carry_out(home, due);

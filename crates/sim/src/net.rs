@@ -37,6 +37,8 @@ pub(crate) enum Event {
     CancelLands(u32),
     /// PostgreSQL has closed the socket of a cancel request.
     CancelEnds(u32),
+    /// There is a node to write to again.
+    Elected,
     /// Something goes wrong.
     Misfortune,
     /// Who waits is looked at.

@@ -24,7 +24,7 @@ impl World {
             }
             self.homes[home].alive += 1;
             self.openings_left += 1;
-            self.openings.push(Opening { home, slot });
+            self.openings.push(Opening { home, slot, node: self.node });
             let most = if self.weather == Weather::Slow { 30_000 } else { 1_000 };
             self.net.soon(most, Event::Connected(self.openings.len() as u32 - 1));
         }
@@ -74,10 +74,12 @@ impl World {
 
     /// A connection attempt has come to its end.
     pub(crate) fn connected(&mut self, at: u32) {
-        let Opening { home, slot } = self.openings[at as usize];
+        let Opening { home, slot, node } = self.openings[at as usize];
         self.openings_left -= 1;
         let now = self.net.now;
+        let is_nowhere = node != self.node || self.homes[home].pool.is_held();
         let failure = match self.weather {
+            _ if is_nowhere => Some(Failure::Connect),
             Weather::Fair | Weather::Slow => None,
             Weather::Refuses => Some(Failure::Connect),
             Weather::NotNow => Some(Failure::NotNow),
@@ -111,7 +113,15 @@ impl World {
         let side = ServerSide { stream: Stream::new(down, up), pending: Vec::new(), readable: false };
         let conn = Conn { side: Box::new(side), machine: Box::new(machine) };
         let berth = baton::Berth::new(conn);
-        self.moored.push(Moored { home, slot, berth, open: true, leased_to: None, last_client: 0 });
+        self.moored.push(Moored {
+            home,
+            slot,
+            berth,
+            open: true,
+            leased_to: None,
+            last_client: 0,
+            is_beyond: false,
+        });
         let worker = WorkerId(self.net.rng.below(4) as u16);
         let opened = self.homes[home].pool.opened(now, slot, index, worker);
         self.open_servers(home, opened.open);

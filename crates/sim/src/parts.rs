@@ -84,6 +84,11 @@ impl Stream {
         self.backlog.is_empty()
     }
 
+    /// Nothing more is sent, and nothing more should be read.
+    pub(crate) fn break_off(&mut self) {
+        self.broken = true;
+    }
+
     /// Closes it; what was written before is still delivered.
     pub(crate) fn close(&mut self, net: &mut Net) {
         net.end(self.to);
@@ -116,6 +121,8 @@ pub(crate) struct Moored {
     pub(crate) leased_to: Option<u32>,
     /// Which client had it last.
     pub(crate) last_client: u64,
+    /// It is kept by a client that could not be asked first.
+    pub(crate) is_beyond: bool,
 }
 
 /// A server that the pool has granted.
@@ -123,6 +130,7 @@ pub(crate) struct Moored {
 pub(crate) struct Granted {
     pub(crate) server: u32,
     pub(crate) check: bool,
+    pub(crate) pinned: bool,
 }
 
 /// What others tell a session.
@@ -131,6 +139,8 @@ pub(crate) enum Letter {
     End(Refusal),
     Cancel,
     Policy(Arc<Policy>),
+    /// This server must not be heard any more.
+    Cut(u32),
 }
 
 /// The server that a session has.
@@ -156,6 +166,14 @@ pub(crate) struct Steady {
     pub(crate) stalled: bool,
     pub(crate) unread: bool,
     pub(crate) query_wait: Duration,
+    /// It asks for a server to keep.
+    pub(crate) wants_pin: bool,
+    /// Its server is lost, and it has not said yet to what that is to be the answer.
+    pub(crate) is_orphan: bool,
+    /// It has half a message of a server that is gone.
+    pub(crate) is_mid_message: bool,
+    /// What may have to be sent again.
+    pub(crate) sent: crate::sent::Sent,
     pub(crate) is_over: bool,
 }
 
@@ -169,6 +187,9 @@ impl Steady {
             (self.stalled, "stalled"),
             (self.ticket.is_some(), "waiting"),
             (self.link.wants_client_bytes(), "listening"),
+            (self.wants_pin, "wants to keep"),
+            (self.is_orphan, "orphan"),
+            (self.link.pins().is_some(), "keeps"),
             (self.is_over, "over"),
         ];
         let words: Vec<&str> = words.iter().filter(|(is_so, _)| *is_so).map(|(_, word)| *word).collect();
@@ -202,6 +223,10 @@ pub(crate) struct Home {
     pub(crate) alive: u32,
     /// As many as there may be: the limit, or what there was when it was lowered.
     pub(crate) allowed: u32,
+    /// As many as may be kept: as above.
+    pub(crate) pins_allowed: u32,
+    /// When there was a node to open servers on again.
+    pub(crate) unheld_at: Moment,
     /// The earliest tick that will come.
     pub(crate) tick_at: Moment,
 }
@@ -211,6 +236,8 @@ pub(crate) struct Home {
 pub(crate) struct Opening {
     pub(crate) home: usize,
     pub(crate) slot: Slot,
+    /// The node that it was to be on.
+    pub(crate) node: u32,
 }
 
 /// A cancel request on its way.

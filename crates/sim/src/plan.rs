@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use link::Policy;
-use model::PoolMode;
+use model::{PoolMode, StateMode};
 use pool::Limits;
 
 use crate::rng::Rng;
@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) clients: u64,
     pub(crate) exchanges: u64,
     pub(crate) is_rough: bool,
+    /// Behind the pools are nodes that come and go.
+    pub(crate) is_cluster: bool,
     /// The most servers of all pools together.
     pub(crate) database_max: Option<u32>,
     pub(crate) delay_max: u64,
@@ -50,7 +52,9 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(rng: &mut Rng) -> Plan {
         let is_rough = rng.chance(70);
-        let homes: Vec<HomePlan> = (0..rng.pick(&[1, 1, 1, 2, 2, 4])).map(|_| home(rng, is_rough)).collect();
+        let is_cluster = is_rough && rng.chance(35);
+        let count = rng.pick(&[1, 1, 1, 2, 2, 4]);
+        let homes: Vec<HomePlan> = (0..count).map(|_| home(rng, is_rough, is_cluster)).collect();
         let count = homes.len() as u32;
         Plan {
             database_max: (count > 1 && rng.chance(50)).then(|| count + rng.below(4) as u32),
@@ -58,6 +62,7 @@ impl Plan {
             clients: if rng.chance(10) { rng.between(15, 40) } else { rng.between(3, 12) },
             exchanges: rng.pick(&[3, 8, 8, 20]),
             is_rough,
+            is_cluster,
             delay_max: rng.pick(&[0, 100, 1_000]),
             think_max: rng.pick(&[0, 500, 3_000]),
             capacity: rng.pick(&[64, 1_000, 65_536, 65_536]),
@@ -80,16 +85,17 @@ pub(crate) fn limits(rng: &mut Rng) -> Limits {
         login_retry: rng.pick(&[millis(0), millis(20), millis(100)]),
         failover_timeout: Duration::from_secs(120),
         round_robin: rng.chance(30),
-        pinned_max: 0,
+        pinned_max: rng.pick(&[0, 0, 1, 1, 2]),
     }
 }
 
-pub(crate) fn policy(rng: &mut Rng, mode: PoolMode, is_rough: bool) -> Policy {
+pub(crate) fn policy(rng: &mut Rng, mode: PoolMode, state: StateMode, is_rough: bool) -> Policy {
     let millis = Duration::from_millis;
     let some =
         |rng: &mut Rng| if is_rough && rng.chance(20) { millis(rng.between(2, 30)) } else { millis(0) };
     Policy {
         mode,
+        state,
         prepared_max: rng.pick(&[1, 2, 3, 10, 200]),
         reset_always: rng.chance(20),
         check_query: rng.pick(&[None, Some(&b""[..]), Some(&b"SHOW TimeZone"[..])]).map(Arc::from),
@@ -101,7 +107,7 @@ pub(crate) fn policy(rng: &mut Rng, mode: PoolMode, is_rough: bool) -> Policy {
     }
 }
 
-fn home(rng: &mut Rng, is_rough: bool) -> HomePlan {
+fn home(rng: &mut Rng, is_rough: bool, is_cluster: bool) -> HomePlan {
     let mode = rng.pick(&[
         PoolMode::Transaction,
         PoolMode::Transaction,
@@ -109,7 +115,16 @@ fn home(rng: &mut Rng, is_rough: bool) -> HomePlan {
         PoolMode::Session,
         PoolMode::Statement,
     ]);
-    let mut policy = policy(rng, mode, is_rough);
+    let state = rng.pick(&[
+        StateMode::Off,
+        StateMode::Carry,
+        StateMode::Carry,
+        StateMode::Carry,
+        StateMode::Pin,
+        StateMode::Refuse,
+    ]);
+    let mut policy = policy(rng, mode, state, is_rough);
+    policy.rides_out = is_cluster;
     let maps = rng.chance(85);
     if !maps {
         policy.prepared_max = 0;
@@ -121,6 +136,8 @@ fn home(rng: &mut Rng, is_rough: bool) -> HomePlan {
             statements: is_session || (maps && !policy.reset_always),
             blocks: mode != PoolMode::Statement,
             discards: true,
+            // Who has a server of its own may do with it what it likes.
+            state: if is_session && state != StateMode::Off { StateMode::Carry } else { state },
         },
         policy: Arc::new(policy),
         query_wait: if is_rough {

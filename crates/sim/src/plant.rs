@@ -21,12 +21,22 @@ pub enum Plant {
     SkipCarry,
     /// What a server's socket did not take is not tried again when it has room.
     ForgetBacklog,
+    /// A server goes back although its client has state on it.
+    ReleaseKept,
+    /// A client keeps its server without asking whether it may.
+    KeepUnasked,
+    /// Servers do not show the locks that they have.
+    HideLocks,
+    /// Servers show locks that they do not have.
+    InventLocks,
+    /// Servers of an old node are neither closed nor cut.
+    HearTheDead,
     /// The end of a session is told in the middle of a server's message.
     WordsInMessage,
 }
 
 /// All of them, with the words of the command line.
-pub const PLANTS: [(&str, Plant); 9] = [
+pub const PLANTS: [(&str, Plant); 14] = [
     ("release-too-early", Plant::ReleaseTooEarly),
     ("lose-waiter", Plant::LoseWaiter),
     ("cancel-after-release", Plant::CancelAfterRelease),
@@ -35,6 +45,11 @@ pub const PLANTS: [(&str, Plant); 9] = [
     ("swap-grant", Plant::SwapGrant),
     ("skip-carry", Plant::SkipCarry),
     ("forget-backlog", Plant::ForgetBacklog),
+    ("release-kept", Plant::ReleaseKept),
+    ("keep-unasked", Plant::KeepUnasked),
+    ("hide-locks", Plant::HideLocks),
+    ("invent-locks", Plant::InventLocks),
+    ("hear-the-dead", Plant::HearTheDead),
     ("words-in-message", Plant::WordsInMessage),
 ];
 

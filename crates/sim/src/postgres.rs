@@ -4,8 +4,13 @@
 //! would be answered if it were alone with a server of its own, which is what the pooler must look like.
 //! It works in small steps, so that the one can sleep and be canceled, and the other be asked what comes next.
 
+mod census;
 mod extended;
+mod settings;
 mod sql;
+mod state;
+mod text;
+mod transaction;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -14,8 +19,16 @@ use wire::Header;
 use wire::encode::{self, Severity};
 use wire::server::TransactionStatus;
 
+pub(crate) use census::Tongue;
+pub(crate) use settings::is_reported;
+pub(crate) use text::unquoted;
+use transaction::Undoable;
+
 /// A session's settings.
 pub(crate) type Settings = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// SQLSTATE of what the pooler refuses.
+pub(crate) const REFUSED: &str = "0A000";
 
 /// What came of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +81,27 @@ pub(crate) struct Postgres {
     /// What it has to say.
     pub(crate) out: Vec<u8>,
     pub(crate) status: TransactionStatus,
-    pub(crate) settings: Rc<Settings>,
-    /// As a session without any wish of its own has them.
-    pub(crate) defaults: Rc<Settings>,
+    now: Undoable,
+    /// Settings as the session began with them: what RESET goes back to.
+    login: Rc<Settings>,
     told: Rc<Settings>,
-    saved: Option<Rc<Settings>>,
+    saved: Option<Undoable>,
+    savepoints: Vec<(Vec<u8>, Undoable)>,
+    /// Notifications to tell it of between two transactions.
+    heard: Vec<(Vec<u8>, Vec<u8>)>,
     pub(crate) statements: BTreeMap<Vec<u8>, Rc<[u8]>>,
+    /// Statements that SQL has prepared.
+    by_sql: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Advisory locks of the session, each with how often it was taken.
+    locks: BTreeMap<Vec<u8>, usize>,
+    /// What the session last had of each sequence.
+    sequences: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What it has committed that INSERT has written, until somebody takes it.
+    pub(crate) committed: Vec<Vec<u8>>,
+    /// How it answers when it is asked for all that.
+    pub(crate) tongue: Tongue,
+    /// Of an ideal: what would keep its server is refused.
+    pub(crate) refuses: bool,
     portals: BTreeMap<Vec<u8>, Portal>,
     skipping: bool,
     /// The statements left of a simple query.
@@ -97,11 +125,19 @@ impl Postgres {
             at: 0,
             out: Vec::new(),
             status: TransactionStatus::Idle,
-            settings: Rc::clone(&defaults),
+            now: Undoable::new(&defaults),
             told: Rc::clone(&defaults),
-            defaults,
+            login: defaults,
             saved: None,
+            savepoints: Vec::new(),
+            heard: Vec::new(),
             statements: BTreeMap::new(),
+            by_sql: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            sequences: BTreeMap::new(),
+            committed: Vec::new(),
+            tongue: Tongue::True,
+            refuses: false,
             portals: BTreeMap::new(),
             skipping: false,
             batch: None,
@@ -125,16 +161,24 @@ impl Postgres {
     /// Settings from a startup message.
     pub(crate) fn begin_with(&mut self, settings: &[(&[u8], &[u8])]) {
         for (name, value) in settings {
-            Rc::make_mut(&mut self.settings).insert(name.to_vec(), value.to_vec());
+            Rc::make_mut(&mut self.login).insert(name.to_vec(), value.to_vec());
         }
-        self.told = Rc::clone(&self.settings);
+        self.now = Undoable::new(&self.login);
+        self.told = Rc::clone(&self.login);
+    }
+
+    /// Its settings, as far as they are not what every session has.
+    pub(crate) fn settings(&self) -> &Rc<Settings> {
+        &self.now.settings
     }
 
     /// A setting of the server itself has changed.
     pub(crate) fn set_default(&mut self, name: &[u8], value: &[u8]) {
-        Rc::make_mut(&mut self.defaults).insert(name.to_vec(), value.to_vec());
-        Rc::make_mut(&mut self.settings).insert(name.to_vec(), value.to_vec());
-        Rc::make_mut(&mut self.told).insert(name.to_vec(), value.to_vec());
+        let saved = self.saved.iter_mut().chain(self.savepoints.iter_mut().map(|(_, level)| level));
+        let levels = saved.chain([&mut self.now]).flat_map(|level| [&mut level.settings, &mut level.lasting]);
+        for settings in levels.chain([&mut self.login, &mut self.told]) {
+            Rc::make_mut(settings).insert(name.to_vec(), value.to_vec());
+        }
         encode::parameter_status(&mut self.out, name, value);
     }
 
@@ -278,11 +322,15 @@ impl Postgres {
                 self.statements.remove(&b""[..]);
                 self.save();
                 let text = wire::client::query(body).unwrap_or_default();
-                let list = sql::split(text);
+                let list = text::split(text);
                 if list.is_empty() {
                     self.out.extend_from_slice(&encode::EMPTY_QUERY);
                 }
+                let is_refused = self.refuses && list.iter().any(|text| state::keeps_server(text));
                 self.batch = Some(list);
+                if is_refused {
+                    self.fail(REFUSED, "session state is refused");
+                }
             }
             b'F' => {
                 if self.status == TransactionStatus::Failed {
@@ -364,12 +412,9 @@ impl Postgres {
     /// An error: the transaction fails, and the rest of a simple query or of an extended batch is not done.
     fn fail(&mut self, code: &str, text: &str) {
         encode::report(&mut self.out, Severity::Error, code, text, None);
-        if let Some(saved) = &self.saved {
-            self.settings = Rc::clone(saved);
-        }
+        self.undo_newest();
         if self.status == TransactionStatus::Idle {
-            self.saved = None;
-            self.portals.clear();
+            self.roll_back();
         } else {
             self.status = TransactionStatus::Failed;
         }
@@ -377,17 +422,6 @@ impl Postgres {
             Some(batch) => batch.clear(),
             None => self.skipping = true,
         }
-    }
-
-    fn save(&mut self) {
-        if self.saved.is_none() {
-            self.saved = Some(Rc::clone(&self.settings));
-        }
-    }
-
-    fn commit(&mut self) {
-        self.saved = None;
-        self.portals.clear();
     }
 
     fn refuse_if_failed(&self, text: &[u8]) -> Result<(), (&'static str, String)> {
@@ -399,13 +433,22 @@ impl Postgres {
     }
 
     fn ready(&mut self) {
-        if !Rc::ptr_eq(&self.settings, &self.told) {
-            for (name, value) in self.settings.iter().filter(|(name, _)| sql::is_reported(name)) {
+        if !Rc::ptr_eq(&self.now.settings, &self.told) {
+            for (name, value) in self.now.settings.iter().filter(|(name, _)| is_reported(name)) {
                 if self.told.get(name) != Some(value) {
                     encode::parameter_status(&mut self.out, name, value);
                 }
             }
-            self.told = Rc::clone(&self.settings);
+            self.told = Rc::clone(&self.now.settings);
+        }
+        if self.status == TransactionStatus::Idle {
+            for (channel, payload) in std::mem::take(&mut self.heard) {
+                encode::message(&mut self.out, b'A', |out| {
+                    out.extend_from_slice(&[0; 4]);
+                    encode::cstr(out, &channel);
+                    encode::cstr(out, &payload);
+                });
+            }
         }
         encode::ready_for_query(&mut self.out, self.status);
     }

@@ -1,7 +1,7 @@
 //! One session's turn: read, ask the link, write; in the order of calls that the shell keeps.
 
 use baton::Bits;
-use link::Then;
+use link::{Standing, Then};
 use model::{Moment, Refusal};
 
 use crate::lease::Checkout;
@@ -12,7 +12,7 @@ use crate::world::World;
 
 const READS_MAX: usize = 32;
 
-enum Turn {
+pub(crate) enum Turn {
     Moved,
     Rest,
     End(Option<Refusal>),
@@ -72,10 +72,14 @@ impl World {
         {
             lease.side.readable |= self.moored[lease.moored as usize].berth.take_edge();
         }
+        let mut is_cut = false;
         if happened & news::MAIL != 0
-            && let Some(end) = self.read_mail(session, steady)
+            && let Some(end) = self.read_mail(session, steady, &mut is_cut)
         {
             self.close(session, steady, end);
+            return false;
+        }
+        if is_cut && !self.lose_server(session, steady, false) {
             return false;
         }
         if happened & news::TIMER != 0 {
@@ -90,12 +94,13 @@ impl World {
             if matches!(turn, Turn::Rest) {
                 turn = self.client_turn(session, steady);
                 if matches!(turn, Turn::Rest) {
+                    self.check_kept(session, steady);
                     self.arm(session, steady);
                     return false;
                 }
             }
             match turn {
-                Turn::Moved | Turn::Rest => self.finish_turn(session, steady),
+                Turn::Moved | Turn::Rest => self.finish_turn(steady),
                 Turn::End(refusal) => {
                     self.close(session, steady, refusal);
                     return false;
@@ -110,22 +115,37 @@ impl World {
         true
     }
 
-    fn finish_turn(&mut self, session: u32, steady: &mut Steady) {
-        let due = match self.plant {
+    fn finish_turn(&mut self, steady: &mut Steady) {
+        if steady.link.has_pinned_unasked() {
+            self.count_beyond(steady);
+        }
+        match self.standing(steady) {
+            Standing::Kept => {}
+            Standing::Free => {
+                let is_through = |lease: &crate::parts::Lease| {
+                    lease.side.pending.is_empty() && !lease.side.stream.is_backed_up()
+                };
+                if steady.lease.as_ref().is_some_and(is_through) {
+                    self.release(steady);
+                }
+            }
+            Standing::Spoilt => self.close_server(steady),
+        }
+    }
+
+    fn standing(&self, steady: &Steady) -> Standing {
+        let server = steady.link.server();
+        let is_free = match self.plant {
             Plant::ReleaseTooEarly => {
                 steady.link.client.sending == 0
-                    && steady.link.server().is_some_and(|server| server.sending == 0)
+                    && server.is_some_and(|server| server.sending == 0 && !server.ledger.is_empty())
             }
-            _ => steady.link.release_due(),
+            Plant::ReleaseKept => {
+                steady.link.pins().is_some() && server.is_some_and(|server| server.is_shareable())
+            }
+            _ => false,
         };
-        let is_free = due
-            && steady
-                .lease
-                .as_ref()
-                .is_some_and(|lease| lease.side.pending.is_empty() && !lease.side.stream.is_backed_up());
-        if is_free {
-            self.release(session, steady);
-        }
+        if is_free { Standing::Free } else { steady.link.standing() }
     }
 
     fn server_turn(&mut self, session: u32, steady: &mut Steady) -> Turn {
@@ -156,6 +176,7 @@ impl World {
             Received::End => return Turn::ServerGone(false),
         };
         let moored = lease.moored;
+        self.check_node(moored);
         if steady.link.wants_client_bytes() {
             self.note_lies(session, moored);
         }
@@ -169,6 +190,9 @@ impl World {
         self.out.clear();
         let progress = steady.link.on_server(self.net.now, input, &mut self.out);
         steady.stream.send(&mut self.net, &self.out.to_client, input);
+        if !self.out.to_client.is_empty() {
+            steady.sent.answered();
+        }
         side.stream.send(&mut self.net, &self.out.to_server, input);
         let length = input.len();
         keep_rest(&mut side.pending, kept, length, progress.consumed, &self.scratch[..count]);
@@ -190,7 +214,11 @@ impl World {
         if !steady.readable && !steady.unread {
             return Turn::Rest;
         }
-        if steady.lease.is_none() { self.without_server(session, steady) } else { self.with_server(steady) }
+        match steady.lease {
+            Some(_) => self.with_server(session, steady),
+            None if steady.is_orphan => self.orphan_turn(steady),
+            None => self.without_server(session, steady),
+        }
     }
 
     fn without_server(&mut self, session: u32, steady: &mut Steady) -> Turn {
@@ -223,7 +251,7 @@ impl World {
         }
     }
 
-    fn with_server(&mut self, steady: &mut Steady) -> Turn {
+    fn with_server(&mut self, session: u32, steady: &mut Steady) -> Turn {
         let Some(lease) = &mut steady.lease else { return Turn::Rest };
         let server = &mut lease.side.stream;
         if server.is_backed_up() && !server.flush(&mut self.net) {
@@ -245,7 +273,8 @@ impl World {
                 }
                 Received::Nothing => {
                     steady.readable = false;
-                    return Turn::Rest;
+                    steady.link.client_is_silent();
+                    return if steady.link.release_due() { Turn::Moved } else { Turn::Rest };
                 }
                 Received::End => return Turn::End(None),
             }
@@ -259,15 +288,26 @@ impl World {
         let progress = steady.link.on_client(self.net.now, input, &mut self.out);
         server.send(&mut self.net, &self.out.to_server, input);
         steady.stream.send(&mut self.net, &self.out.to_client, input);
+        if !self.out.to_client.is_empty() {
+            steady.sent.answered();
+        }
+        steady.sent.note(&input[..progress.consumed]);
+        let moored = lease.moored;
         let length = input.len();
         keep_rest(&mut steady.pending, kept, length, progress.consumed, &self.scratch[..count]);
         steady.unread = false;
+        if !self.out.to_server.is_empty() {
+            self.check_node(moored);
+        }
         match progress.then {
             Then::Read | Then::ServerGone(_) => Turn::Moved,
             Then::Pin => {
-                steady.link.permit();
                 steady.unread = true;
-                Turn::Moved
+                match self.ask_to_keep(session, steady) {
+                    Checkout::Granted => Turn::Moved,
+                    Checkout::Queued => Turn::Rest,
+                    Checkout::Refused(refusal) => Turn::End(Some(refusal)),
+                }
             }
             Then::Wait => {
                 steady.stalled = true;
@@ -282,8 +322,15 @@ impl World {
         let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
         let refusal = crate::lease::broken_preparation(&steady.link);
         let refusal = refusal.or_else(|| steady.link.state_lost());
-        let told = told || self.is_mid_message(steady);
-        self.close_server(session, steady);
+        let loses_nothing = !told && !was_preparing && steady.link.loses_nothing();
+        steady.is_mid_message |= self.is_mid_message(steady);
+        if !was_preparing && !told && !steady.is_mid_message && steady.link.may_outlive() {
+            return self.outlive(session, steady);
+        }
+        self.close_server(steady);
+        if loses_nothing {
+            return true;
+        }
         if was_preparing && !told && refusal.is_none() {
             return match self.checkout(session, steady, true) {
                 Checkout::Granted => true,
@@ -299,7 +346,8 @@ impl World {
         false
     }
 
-    fn read_mail(&mut self, session: u32, steady: &mut Steady) -> Option<Option<Refusal>> {
+    /// `Some` if the session ends; `is_cut` if its server must not be heard any more.
+    fn read_mail(&mut self, session: u32, steady: &mut Steady, is_cut: &mut bool) -> Option<Option<Refusal>> {
         let granted = self.sessions[session as usize].granted.take();
         let letters = std::mem::take(&mut self.sessions[session as usize].letters);
         if let Some(granted) = granted {
@@ -316,6 +364,12 @@ impl World {
                 Letter::End(refusal) => return Some(Some(refusal)),
                 Letter::Cancel => self.cancel(session, steady),
                 Letter::Policy(policy) => steady.link.set_policy(policy),
+                Letter::Cut(server) => {
+                    if let Some(lease) = steady.lease.as_mut().filter(|lease| lease.moored == server) {
+                        lease.side.stream.break_off();
+                        *is_cut = true;
+                    }
+                }
             }
         }
         None
@@ -352,8 +406,8 @@ impl World {
     pub(crate) fn close(&mut self, session: u32, steady: &mut Steady, refusal: Option<Refusal>) {
         steady.is_over = true;
         self.sessions[session as usize].is_over = true;
-        let is_mid_message = self.is_mid_message(steady);
-        if let Some(refusal) = refusal.filter(|_| !is_mid_message) {
+        steady.is_mid_message |= self.is_mid_message(steady);
+        if let Some(refusal) = refusal.filter(|_| !steady.is_mid_message) {
             let mut words = Vec::new();
             client::refuse::encode(&mut words, &refusal);
             steady.stream.send_bytes(&mut self.net, &words);
@@ -363,7 +417,7 @@ impl World {
         if let Some(ticket) = steady.ticket.take() {
             self.homes[steady.home].pool.forget(ticket);
         }
-        self.abandon(session, steady);
+        self.abandon(steady);
         self.return_grant(session);
     }
 }

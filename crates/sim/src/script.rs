@@ -2,6 +2,9 @@
 //!
 //! Everything that comes back carries the client and the number of the exchange in a tag such as `c12.5`.
 
+mod state;
+
+use model::StateMode;
 use wire::encode;
 use wire::server::TransactionStatus;
 
@@ -17,6 +20,8 @@ pub(crate) struct Traits {
     pub(crate) blocks: bool,
     /// DISCARD ALL does not undo what the client asked for at its login.
     pub(crate) discards: bool,
+    /// What becomes of session state, if the client may make any.
+    pub(crate) state: StateMode,
 }
 
 /// One exchange.
@@ -40,10 +45,17 @@ pub(crate) struct Script<'a> {
     pub(crate) used: Vec<usize>,
 }
 
-const SHARED: [&str; 5] = ["ECHO $1 1 4", "ECHO $1 3 30", "ECHO $1 2 300", "SHOW TimeZone", "SLEEP $1 700"];
+const SHARED: [&str; 6] = [
+    "SELECT ECHO $1 1 4",
+    "ECHO $1 3 30",
+    "SELECT ECHO $1 2 300",
+    "SELECT ECHO $1 2 90",
+    "SHOW TimeZone",
+    "SELECT SLEEP $1 700",
+];
 /// Parsed in one batch and used in another. What is bound in the batch that parses it is another text, because
 /// the pooler forgets such a one with the server.
-const KEPT: &str = "ECHO $1 1 6";
+const KEPT: &str = "SELECT ECHO $1 1 6";
 const NAMES: [&str; 4] = ["s0", "s1", "s2", "s3"];
 
 impl Script<'_> {
@@ -58,12 +70,17 @@ impl Script<'_> {
         match (status, self.rng.below(100)) {
             (TransactionStatus::Failed, 0..60) => self.query(&mut exchange, "ROLLBACK"),
             (TransactionStatus::Failed, 60..75) => self.query(&mut exchange, "COMMIT"),
+            (TransactionStatus::Failed, 85..93) if self.traits.state != StateMode::Off => {
+                let name = self.rng.pick(&["a", "b"]);
+                self.query(&mut exchange, &format!("ROLLBACK TO {name}"));
+            }
             (TransactionStatus::Failed, 75..85) if self.traits.statements => {
                 self.named(&mut exchange, Some("ROLLBACK"));
             }
             (TransactionStatus::InTransaction, 0..20) => self.query(&mut exchange, "COMMIT"),
             (TransactionStatus::InTransaction, 20..28) => self.query(&mut exchange, "ROLLBACK"),
             (TransactionStatus::Idle, 0..22) if self.traits.blocks => self.query(&mut exchange, "BEGIN"),
+            (_, 28..55) if self.traits.state != StateMode::Off => self.stateful(&mut exchange),
             (_, 90..100) => self.pipeline(&mut exchange),
             _ => self.statement(&mut exchange),
         }
@@ -97,6 +114,11 @@ impl Script<'_> {
                 encode::message(&mut exchange.bytes, b'F', |out| out.extend_from_slice(&[0; 10]));
             }
             94 => self.query(exchange, ""),
+            // Each writes its own, once.
+            98..100 if exchange.bytes.is_empty() => {
+                exchange.is_alone = true;
+                self.query(exchange, &format!("INSERT INTO w VALUES ('{}')", self.tag));
+            }
             95..97 if self.traits.blocks => self.block_in_batch(exchange),
             97 => self.large(exchange),
             _ => self.echo(exchange),
@@ -109,16 +131,18 @@ impl Script<'_> {
 
     fn echo(&mut self, exchange: &mut Exchange) {
         let size = if self.rng.chance(3) { self.rng.below(30_000) } else { self.rng.below(200) };
-        let mut text = format!("ECHO {} {} {size}", self.tag, self.rng.below(4));
+        // One in ten is a statement that no pooler can read.
+        let verb = if self.rng.chance(90) { "SELECT ECHO" } else { "ECHO" };
+        let mut text = format!("{verb} {} {} {size}", self.tag, self.rng.below(4));
         for _ in 0..self.rng.below(3) {
-            text += &format!(";ECHO {} 1 3", self.tag);
+            text += &format!(";{verb} {} 1 3", self.tag);
         }
         self.query(exchange, &text);
     }
 
     fn large(&mut self, exchange: &mut Exchange) {
         let size = self.rng.between(10_000, 40_000) as usize;
-        let text = format!("ECHO {} 1 10 {}", self.tag, "x".repeat(size));
+        let text = format!("SELECT ECHO {} 1 10 {}", self.tag, "x".repeat(size));
         if self.rng.chance(50) {
             self.query(exchange, &text);
         } else {
@@ -129,7 +153,7 @@ impl Script<'_> {
     }
 
     fn sleep(&mut self, exchange: &mut Exchange) {
-        let text = format!("SLEEP {} {}", self.tag, self.rng.between(100, 4000));
+        let text = format!("SELECT SLEEP {} {}", self.tag, self.rng.between(100, 4000));
         self.query(exchange, &text);
         exchange.is_slow = true;
     }
@@ -137,12 +161,12 @@ impl Script<'_> {
     fn fail(&mut self, exchange: &mut Exchange) {
         let tag = self.tag.clone();
         match self.rng.below(3) {
-            0 => self.query(exchange, &format!("FAIL {tag}")),
-            1 => self.query(exchange, &format!("ECHO {tag} 1 1;FAIL {tag};ECHO {tag} 1 1")),
+            0 => self.query(exchange, &format!("SELECT FAIL {tag}")),
+            1 => self.query(exchange, &format!("SELECT ECHO {tag} 1 1;FAIL {tag};SELECT ECHO {tag} 1 1")),
             _ => {
-                let text = self.rng.pick(&["FAIL $1", "SYNTAX", "ECHO $1 1 1"]);
+                let text = self.rng.pick(&["SELECT FAIL $1", "SYNTAX", "SELECT ECHO $1 1 1"]);
                 self.parse(exchange, "", text);
-                self.bind_execute(exchange, if text == "ECHO $1 1 1" { "nobody" } else { "" });
+                self.bind_execute(exchange, if text.contains("ECHO") { "nobody" } else { "" });
                 encode::sync(&mut exchange.bytes);
             }
         }
@@ -176,7 +200,7 @@ impl Script<'_> {
     fn unnamed(&mut self, exchange: &mut Exchange) {
         for _ in 0..self.rng.between(1, 3) {
             let text = self.rng.pick(&SHARED);
-            exchange.is_slow |= text.starts_with("SLEEP");
+            exchange.is_slow |= text.contains("SLEEP");
             self.parse(exchange, "", text);
             if self.rng.chance(20) && self.traits.statements {
                 encode::target(&mut exchange.bytes, b'D', b'S', b"");
@@ -217,7 +241,7 @@ impl Script<'_> {
             encode::target(&mut exchange.bytes, b'C', b'S', name.as_bytes());
         }
         if !is_known || closes || self.rng.chance(4) {
-            let own = format!("ECHO $1 1 8 /*c{}.*/", self.id);
+            let own = format!("SELECT ECHO $1 1 8 /*c{}.*/", self.id);
             let text = match only {
                 Some(text) => text,
                 None if self.rng.chance(50) => &own,
@@ -245,23 +269,23 @@ impl Script<'_> {
         let name = self.rng.pick(&["application_name", "TimeZone", "DateStyle"]);
         let value = match self.rng.below(4) {
             0 => "UTC".to_owned(),
-            1 => format!("c{}.'\\q", self.id),
+            1 => format!("c{}.''\\q", self.id),
             _ => self.tag.clone(),
         };
-        self.query(exchange, &format!("SET {name} {value}"));
+        self.query(exchange, &format!("SET {name} TO '{value}'"));
     }
 
     fn copy(&mut self, exchange: &mut Exchange) {
         let tag = self.tag.clone();
         if self.rng.chance(40) {
             let rows = self.rng.below(5);
-            return self.query(exchange, &format!("COPYOUT {tag} {rows}"));
+            return self.query(exchange, &format!("SELECT COPYOUT {tag} {rows}"));
         }
         let is_simple = self.rng.chance(60);
         if is_simple {
-            self.query(exchange, &format!("COPYIN {tag}"));
+            self.query(exchange, &format!("SELECT COPYIN {tag}"));
         } else {
-            self.parse(exchange, "", "COPYIN $1");
+            self.parse(exchange, "", "SELECT COPYIN $1");
             self.bind(exchange, "");
             encode::execute(&mut exchange.bytes, b"");
         }
@@ -339,7 +363,7 @@ impl Script<'_> {
     }
 
     fn block_in_batch(&mut self, exchange: &mut Exchange) {
-        for text in ["BEGIN", "ECHO $1 1 5", "COMMIT"] {
+        for text in ["BEGIN", "SELECT ECHO $1 1 5", "COMMIT"] {
             self.parse(exchange, "", text);
             self.bind(exchange, "");
             encode::execute(&mut exchange.bytes, b"");

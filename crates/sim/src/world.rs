@@ -1,18 +1,20 @@
 //! Everything there is in one run, and what happens at each event.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use baton::News;
 use link::{Link, Out};
-use model::{ClientId, Moment, Parameters, Statements};
+use model::{ClientId, Moment, Parameters, PoolMode, StateMode, Statements};
 
+use crate::check::most_kept;
 use crate::client::{Client, Heard, Stage, defaults, show_all};
 use crate::net::{End, Event, Net, Received};
 use crate::parts::{Cancel, Home, Moored, Opening, Session, Steady, Stream, news};
 use crate::plan::{Plan, Weather};
 use crate::plant::Plant;
-use crate::postgres::{Postgres, Settings, Step};
+use crate::postgres::{Postgres, Settings, Step, Tongue};
 use crate::rng::Rng;
 
 /// The PostgreSQL behind one server connection.
@@ -27,6 +29,12 @@ pub(crate) struct Backend {
     is_called: bool,
     /// It has sent what it did not owe.
     pub(crate) lied: bool,
+    /// The node that it is on.
+    pub(crate) node: u32,
+    /// Nothing that it says may be heard any more.
+    pub(crate) is_cut: bool,
+    /// It does nothing before this.
+    pub(crate) frozen_until: Moment,
 }
 
 /// One run.
@@ -52,6 +60,10 @@ pub(crate) struct World {
     pub(crate) worker: u16,
     /// What all servers have by now.
     pub(crate) defaults: Rc<Settings>,
+    /// The node that is written to, or was last.
+    pub(crate) node: u32,
+    /// What all nodes have committed.
+    pub(crate) committed: HashSet<Vec<u8>>,
     /// The first thing that was wrong.
     pub(crate) fault: Option<String>,
 }
@@ -83,6 +95,8 @@ impl World {
             cancels_left: 0,
             worker: 0,
             defaults: defaults(),
+            node: 0,
+            committed: HashSet::new(),
             fault: None,
         };
         world.make_homes();
@@ -121,6 +135,8 @@ impl World {
                 welcome: Arc::new(parameters),
                 alive: 0,
                 allowed: plan.limits.most(),
+                pins_allowed: most_kept(plan.limits),
+                unheld_at: Moment::default(),
                 tick_at: Moment::NEVER,
             });
         }
@@ -142,8 +158,10 @@ impl World {
             wishes.push((b"extra_float_digits", b"2"));
         }
         let mut traits = self.homes[home].traits;
-        traits.discards &= wishes.is_empty();
+        traits.discards &= wishes.is_empty() || traits.state != StateMode::Off;
         let mut ideal = Postgres::new(Rc::clone(&self.defaults));
+        let policy = &self.homes[home].policy;
+        ideal.refuses = policy.state == StateMode::Refuse && policy.mode != PoolMode::Session;
         ideal.begin_with(&wishes);
         let mut parameters = (*self.homes[home].welcome).clone();
         for (name, value) in &wishes {
@@ -167,6 +185,10 @@ impl World {
             stalled: false,
             unread: false,
             query_wait: self.homes[home].query_wait,
+            wants_pin: false,
+            is_orphan: false,
+            is_mid_message: false,
+            sent: crate::sent::Sent::default(),
             is_over: false,
         };
         self.sessions.push(Session {
@@ -215,7 +237,10 @@ impl World {
             Event::Work(server) => self.work(server),
             Event::Awake(server, serial) => {
                 let backend = &mut self.backends[server as usize];
-                if backend.sleeps == serial && backend.alive {
+                if backend.frozen_until > self.net.now {
+                    let thaws_at = backend.frozen_until;
+                    self.net.at(thaws_at, event);
+                } else if backend.sleeps == serial && backend.alive {
                     backend.pg.finish(false);
                     self.work(server);
                 }
@@ -239,6 +264,7 @@ impl World {
                     }
                 }
             }
+            Event::Elected => self.elected(),
             Event::Misfortune => self.misfortune(),
             Event::Watch => self.watch(),
         }
@@ -290,6 +316,8 @@ impl World {
                 self.maybe_cancel(index, exchange.is_slow);
             }
             Ok(Heard::Answered) => {
+                self.note_acknowledged(index);
+                let client = &mut self.clients[index as usize];
                 if matches!(client.stage, Stage::Waiting(_)) {
                     client.stage = Stage::Thinking;
                     let most = self.plan.think_max;
@@ -362,6 +390,11 @@ impl World {
         if !backend.alive {
             return;
         }
+        if backend.frozen_until > self.net.now {
+            backend.is_called = true;
+            let thaws_at = backend.frozen_until;
+            return self.net.at(thaws_at, Event::Work(server));
+        }
         loop {
             match self.net.read(backend.up, &mut self.scratch) {
                 Received::Some(count, _) => {
@@ -406,6 +439,8 @@ impl World {
         {
             self.fault = Some(format!("server {server}: {outrage}"));
         }
+        self.note_commits(server);
+        let backend = &mut self.backends[server as usize];
         let said = std::mem::take(&mut backend.pg.out);
         if !said.is_empty() {
             if self.net.verbose {
@@ -453,8 +488,14 @@ impl World {
     pub(crate) fn add_backend(&mut self, server: u32) -> (u32, u32) {
         let up = self.net.pipe(End::Server(server), End::Backend(server), self.plan.capacity);
         let down = self.net.pipe(End::Backend(server), End::Server(server), usize::MAX);
+        let mut pg = Postgres::new(Rc::clone(&self.defaults));
+        pg.tongue = match self.plant {
+            Plant::HideLocks => Tongue::HidesLocks,
+            Plant::InventLocks => Tongue::InventsLocks,
+            _ => Tongue::True,
+        };
         self.backends.push(Backend {
-            pg: Postgres::new(Rc::clone(&self.defaults)),
+            pg,
             up,
             down,
             alive: true,
@@ -462,6 +503,9 @@ impl World {
             sleeps: 0,
             is_called: false,
             lied: false,
+            node: self.node,
+            is_cut: false,
+            frozen_until: Moment::default(),
         });
         (up, down)
     }

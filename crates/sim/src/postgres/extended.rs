@@ -5,7 +5,7 @@ use std::rc::Rc;
 use wire::client::{BindHead, Parse, Target};
 use wire::encode;
 
-use super::{Outcome, Portal, Postgres, sql};
+use super::{Outcome, Portal, Postgres, REFUSED, sql, state};
 
 /// SQLSTATE and words.
 type Refused = (&'static str, String);
@@ -67,6 +67,9 @@ impl Postgres {
     fn bind(&mut self, body: &[u8]) -> Result<(), Refused> {
         let head = BindHead::peek(body).ok_or(("08P01", "bad Bind".to_owned()))?;
         let text = self.statement(head.statement)?;
+        if self.refuses && state::keeps_server(&text) {
+            return Err((REFUSED, "session state is refused".to_owned()));
+        }
         self.refuse_if_failed(&text)?;
         // No formats, the count of values, one length, the value: as the scripts write it.
         let value = body.get(head.size() + 8..body.len().saturating_sub(2)).unwrap_or_default().to_vec();

@@ -1,38 +1,18 @@
 //! The few statements that the small PostgreSQL understands. Each names its owner: a tag such as `c12.5`.
-
-use std::collections::VecDeque;
-use std::rc::Rc;
+//!
+//! ECHO, SLEEP, FAIL, COPYIN and COPYOUT are its own; `SELECT` before them changes nothing, but lets a pooler read them.
 
 use wire::encode;
 use wire::server::TransactionStatus;
 
+use super::text::Reader;
 use super::{Copying, Outcome, Postgres, Running};
 
-/// Whether the server tells its clients of changes.
-pub(super) fn is_reported(name: &[u8]) -> bool {
-    name != b"extra_float_digits"
-}
+const OWN: [&[u8]; 5] = [b"ECHO", b"SLEEP", b"FAIL", b"COPYIN", b"COPYOUT"];
 
 /// Whether a statement answers rows.
 pub(super) fn has_rows(text: &[u8]) -> bool {
-    [&b"ECHO"[..], b"SLEEP", b"SHOW", b"SELECT"].iter().any(|word| text.starts_with(word))
-}
-
-/// The statements of a simple query.
-pub(super) fn split(text: &[u8]) -> VecDeque<Vec<u8>> {
-    let mut list = VecDeque::from([Vec::new()]);
-    let mut is_quoted = false;
-    for &byte in text {
-        match byte {
-            b';' if !is_quoted => list.push_back(Vec::new()),
-            _ => {
-                is_quoted ^= byte == b'\'';
-                list.back_mut().expect("it is never empty").push(byte);
-            }
-        }
-    }
-    list.retain(|statement| !statement.is_empty());
-    list
+    [&b"ECHO"[..], b"SLEEP", b"SHOW", b"SELECT", b"FETCH"].iter().any(|word| text.starts_with(word))
 }
 
 /// The text of a prepared statement with its one value in place.
@@ -61,13 +41,14 @@ impl Postgres {
             self.out.extend_from_slice(&encode::EMPTY_QUERY);
             return (Outcome::Complete, sent);
         }
-        let mut words = text.split(|&byte| byte == b' ');
+        let plain = text.strip_prefix(b"SELECT ").unwrap_or(text);
+        let mut words = plain.split(|&byte| byte == b' ');
         let verb = words.next().unwrap_or_default();
-        let first = words.next();
-        if matches!(verb, b"ECHO" | b"SLEEP" | b"FAIL" | b"COPYIN" | b"COPYOUT") {
-            self.last_tag = first.map(<[u8]>::to_vec);
+        if !OWN.contains(&verb) {
+            return (self.utility(text, is_simple), sent);
         }
-        let tag = first.unwrap_or_default();
+        let tag = words.next().unwrap_or_default();
+        self.last_tag = Some(tag.to_vec());
         let outcome = match verb {
             b"ECHO" => {
                 let (rows, size) = (number(words.next()), number(words.next()));
@@ -91,7 +72,7 @@ impl Postgres {
                 self.copying = Some(Copying { tag: tag.to_vec(), rows: 0 });
                 Outcome::Copies
             }
-            b"COPYOUT" => {
+            _ => {
                 let rows = number(words.next());
                 encode::message(&mut self.out, b'H', |out| out.extend_from_slice(&[0, 0, 1, 0, 0]));
                 for _ in 0..rows {
@@ -100,110 +81,82 @@ impl Postgres {
                 encode::message(&mut self.out, b'c', |_| {});
                 self.complete(format!("COPY {rows}"))
             }
-            _ => self.utility(text, verb, tag, words.next(), is_simple),
         };
         (outcome, sent)
     }
 
-    fn utility(
-        &mut self,
-        text: &[u8],
-        verb: &[u8],
-        name: &[u8],
-        value: Option<&[u8]>,
-        is_simple: bool,
-    ) -> Outcome {
+    fn utility(&mut self, text: &[u8], is_simple: bool) -> Outcome {
+        let words: Vec<&[u8]> = text.split(|&byte| byte == b' ').collect();
+        let (verb, name) = (words[0], words.get(1).copied().unwrap_or_default());
+        if verb == b"SELECT" && Self::is_census(text) {
+            return self.answer_census(text, is_simple);
+        }
+        if let Some(outcome) = self.state_statement(verb, text, &words, is_simple) {
+            return outcome;
+        }
+        let mut reader = Reader(text);
+        reader.word();
         match verb {
             b"BEGIN" => {
                 self.status = TransactionStatus::InTransaction;
                 self.complete("BEGIN".into())
             }
-            b"COMMIT" | b"ROLLBACK" => self.end_transaction(verb == b"COMMIT"),
-            b"SET" => {
-                let Some(value) = value else { return Outcome::Error("42601", "SET".into()) };
-                Rc::make_mut(&mut self.settings).insert(name.to_vec(), value.to_vec());
-                self.complete("SET".into())
-            }
-            b"SHOW" => {
-                let setting = self.settings.get(name).cloned().unwrap_or_default();
-                self.rows(&setting, 1, 0, is_simple);
-                self.complete("SHOW".into())
-            }
-            b"SELECT" => self.set_configs(text),
-            b"RESET" => {
-                let name: Vec<u8> = name.iter().copied().filter(|&byte| byte != b'"').collect();
-                match self.defaults.get(&name).cloned() {
-                    Some(value) => Rc::make_mut(&mut self.settings).insert(name, value),
-                    None => Rc::make_mut(&mut self.settings).remove(&name),
-                };
-                self.complete("RESET".into())
-            }
-            b"DISCARD" => {
-                if self.status != TransactionStatus::Idle {
-                    return Outcome::Error("25001", "DISCARD ALL in a transaction".into());
+            b"ROLLBACK" if name == b"TO" => {
+                let savepoint = words.get(2).copied().unwrap_or_default().to_vec();
+                if !self.is_in_block() || !self.roll_back_to(&savepoint) {
+                    return Outcome::Error("3B001", "savepoint does not exist".into());
                 }
-                self.settings = Rc::clone(&self.defaults);
-                self.saved = None;
-                self.statements.clear();
-                self.complete("DISCARD ALL".into())
+                self.status = TransactionStatus::InTransaction;
+                self.complete("ROLLBACK".into())
             }
+            b"COMMIT" | b"ROLLBACK" => self.end_transaction(verb == b"COMMIT"),
+            b"SAVEPOINT" if !self.is_in_block() => Outcome::Error("25P01", "no transaction".into()),
+            b"SAVEPOINT" => {
+                self.savepoint(name);
+                self.complete("SAVEPOINT".into())
+            }
+            b"RELEASE" if !self.is_in_block() || !self.release(name) => {
+                Outcome::Error("3B001", "savepoint does not exist".into())
+            }
+            b"RELEASE" => self.complete("RELEASE".into()),
+            b"SET" => self.set_statement(reader.rest()),
+            b"SHOW" => self.show_statement(name, is_simple),
+            b"SELECT" => self.set_configs(text, is_simple),
+            b"RESET" => self.reset_statement(reader.rest()),
+            b"DISCARD" => self.discard(name),
             b"DEALLOCATE" if name == b"ALL" => {
                 self.statements.clear();
+                self.by_sql.clear();
                 self.complete("DEALLOCATE ALL".into())
             }
-            b"DEALLOCATE" => match self.statements.remove(name) {
-                Some(_) => self.complete("DEALLOCATE".into()),
-                None => Outcome::Error("26000", "no such statement".into()),
-            },
+            b"DEALLOCATE" => {
+                match self.statements.remove(name).is_some() | self.by_sql.remove(name).is_some() {
+                    true => self.complete("DEALLOCATE".into()),
+                    false => Outcome::Error("26000", "no such statement".into()),
+                }
+            }
             _ => Outcome::Error("42601", String::from_utf8_lossy(text).into_owned()),
         }
     }
 
+    fn is_in_block(&self) -> bool {
+        self.status != TransactionStatus::Idle
+    }
+
     fn end_transaction(&mut self, is_commit: bool) -> Outcome {
         let is_commit = is_commit && self.status != TransactionStatus::Failed;
-        if let Some(saved) = self.saved.take()
-            && !is_commit
-        {
-            self.settings = saved;
+        if is_commit {
+            self.commit()
+        } else {
+            self.roll_back()
         }
-        self.portals.clear();
         self.status = TransactionStatus::Idle;
         // What follows in the same batch is a transaction of its own.
-        self.saved = Some(Rc::clone(&self.settings));
+        self.save();
         self.complete(if is_commit { "COMMIT".into() } else { "ROLLBACK".into() })
     }
 
-    /// `SELECT pg_catalog.set_config(E'name',E'value',false),...`
-    fn set_configs(&mut self, text: &[u8]) -> Outcome {
-        let mut strings = Vec::new();
-        let mut rest = text;
-        while let Some(at) = rest.windows(2).position(|pair| pair == b"E'") {
-            rest = &rest[at + 2..];
-            let mut string = Vec::new();
-            loop {
-                match rest {
-                    [b'\\', b'\\', ..] => (string.push(b'\\'), rest = &rest[2..]).1,
-                    [b'\'', b'\'', ..] => (string.push(b'\''), rest = &rest[2..]).1,
-                    [b'\'', ..] => break,
-                    [byte, ..] => (string.push(*byte), rest = &rest[1..]).1,
-                    [] => return Outcome::Error("42601", "no end of string".into()),
-                }
-            }
-            strings.push(string);
-        }
-        if strings.is_empty() {
-            return Outcome::Error("42601", String::from_utf8_lossy(text).into_owned());
-        }
-        for pair in strings.chunks(2) {
-            if let [name, value] = pair {
-                Rc::make_mut(&mut self.settings).insert(name.clone(), value.clone());
-            }
-        }
-        self.rows(b"set", 1, 0, true);
-        self.complete("SELECT 1".into())
-    }
-
-    fn complete(&mut self, tag: String) -> Outcome {
+    pub(super) fn complete(&mut self, tag: String) -> Outcome {
         encode::command_complete(&mut self.out, tag.as_bytes());
         Outcome::Complete
     }
