@@ -65,6 +65,8 @@ pub struct Client {
     pub dialect: Dialect,
     /// Its settings are not what they were when it last gave a server back.
     pub has_new_set: bool,
+    /// They were, at some time, not those that it logged in with.
+    pub has_set: bool,
     /// Names of the settings that it logged in with and that servers do not have by themselves. Shared, because most
     /// clients of a pool log in alike, and a list of its own would be an eighth of what an idle client costs.
     own: Option<Arc<Vec<Arc<[u8]>>>>,
@@ -81,6 +83,23 @@ pub struct Client {
     pub unnamed_serial: u32,
 }
 
+/// Settings that are part of what a statement means.
+const OF_MEANING: [&[u8]; 8] = [
+    b"search_path",
+    b"role",
+    b"session_authorization",
+    b"client_encoding",
+    b"standard_conforming_strings",
+    b"DateStyle",
+    b"IntervalStyle",
+    b"TimeZone",
+];
+
+/// Whether a setting is part of what a statement means: where names are looked up, how constants are read.
+pub fn is_of_meaning(name: &[u8]) -> bool {
+    OF_MEANING.iter().any(|other| other.eq_ignore_ascii_case(name))
+}
+
 impl Client {
     /// A client that has just logged in.
     pub fn new(id: ClientId, parameters: Arc<Parameters>) -> Client {
@@ -89,6 +108,7 @@ impl Client {
             login: Arc::clone(&parameters),
             dialect: Dialect::of(&parameters),
             has_new_set: false,
+            has_set: false,
             own: None,
             parameters,
             channels: None,
@@ -219,18 +239,8 @@ impl Client {
     /// What its settings make of a statement's text: where names are looked up, and as whom; how its constants are
     /// read. Empty if that is as on a server by itself, where `usual` is what that has.
     pub fn meaning(&self, usual: &Parameters) -> Vec<u8> {
-        const NAMES: [&[u8]; 8] = [
-            b"search_path",
-            b"role",
-            b"session_authorization",
-            b"client_encoding",
-            b"standard_conforming_strings",
-            b"DateStyle",
-            b"IntervalStyle",
-            b"TimeZone",
-        ];
         let mut meaning = Vec::new();
-        for name in NAMES {
+        for name in OF_MEANING {
             let value = self.parameters.value(name).filter(|value| usual.value(name) != Some(value));
             if let Some(value) = value {
                 meaning.extend_from_slice(name);

@@ -12,5 +12,5 @@ pub mod refuse;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Client, Dialect, Rest, Unnamed};
+pub use client::{Client, Dialect, Rest, Unnamed, is_of_meaning};
 pub use names::Names;

@@ -40,6 +40,11 @@ impl Names {
         self.held.iter().find(|(_, statement)| statement.id == id).map(|(name, _)| &**name)
     }
 
+    /// All of them.
+    pub fn all(&self) -> Vec<(Box<[u8]>, Arc<Statement>)> {
+        self.held.iter().map(|(name, statement)| (name.clone(), Arc::clone(statement))).collect()
+    }
+
     /// Gives a name for good: the server has done it.
     pub fn give(&mut self, name: &[u8], statement: Arc<Statement>) {
         self.put(name, Some(statement));

@@ -71,7 +71,8 @@ impl Pair<'_> {
 
     /// `has_failed`: the transaction has, and what is sent first could not be done. Within a batch it would fail where it
     /// stands, as the client's own message would.
-    fn names_in(&self, text: &[u8], effects: &Effects<'_>, may_prepare: bool, has_failed: bool) -> Names {
+    fn names_in(&mut self, text: &[u8], effects: &Effects<'_>, may_prepare: bool, has_failed: bool) -> Names {
+        self.part_from_others();
         names::Resolver {
             client: self.client,
             prepared: &self.server.prepared,

@@ -322,15 +322,50 @@ impl Pair<'_> {
     }
 
     /// What the client's name means, and whether the server's part is certain.
-    fn find(&self, name: &[u8]) -> Found<Arc<Statement>> {
+    fn find(&mut self, name: &[u8]) -> Found<Arc<Statement>> {
         let batch = self.server.ledger.batch();
         if !self.client.is_certain(name, batch) {
             return Found::Open;
         }
         match self.client.statement(name) {
             Some(statement) if !self.server.prepared.is_certain(statement.id, batch) => Found::Open,
-            Some(statement) => Found::Statement(Arc::clone(statement)),
+            Some(statement) => {
+                let statement = Arc::clone(statement);
+                if self.client.has_set || self.client.has_new_set {
+                    return self.find_as_set(name, statement);
+                }
+                Found::Statement(statement)
+            }
             None => Found::Nothing,
+        }
+    }
+
+    /// As `find`, for a client whose settings are no longer those that it prepared under. A server that does not have
+    /// the statement would read its constants by the new ones: that is this client's own affair, so from now on it
+    /// has a statement that nobody shares.
+    #[cold]
+    fn find_as_set(&mut self, name: &[u8], statement: Arc<Statement>) -> Found<Arc<Statement>> {
+        if self.server.prepared.has(statement.id) {
+            return Found::Statement(statement);
+        }
+        if self.state.as_ref().is_some_and(|state| state.pending.iter().any(Pending::changes_meaning)) {
+            return Found::Open;
+        }
+        if statement.may_be_prepared_as(|| self.client.meaning(&self.server.login)) {
+            return Found::Statement(statement);
+        }
+        let own = self.statements.apart(&statement);
+        self.client.names().give(name, Arc::clone(&own));
+        Found::Statement(own)
+    }
+
+    /// The same for all names, where SQL may say any of them.
+    pub(crate) fn part_from_others(&mut self) {
+        if !(self.client.has_set || self.client.has_new_set) || !self.client.has_names() {
+            return;
+        }
+        for (name, statement) in self.client.names().all() {
+            let _own = self.find_as_set(&name, statement);
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Statement {
     pub rest: Box<[u8]>,
     /// Where in `rest` of a PREPARE begins what it prepares.
     body_at: Option<u32>,
+    /// What settings made of it when it was prepared; nothing if nobody shares it.
+    meaning: Option<Box<[u8]>>,
     /// Written once: every Bind says it.
     server_name: Box<str>,
     /// The newest generation in which a server has shown it as clients were told.
@@ -57,6 +59,7 @@ impl Statement {
             id,
             rest: rest.into(),
             body_at: None,
+            meaning: None,
             server_name: format!("howdah_{id}").into(),
             generation: AtomicU64::new(generation),
             disputed: AtomicBool::new(false),
@@ -71,6 +74,11 @@ impl Statement {
     /// The name by which servers know it.
     pub fn server_name(&self) -> &str {
         &self.server_name
+    }
+
+    /// Whether who has these settings may prepare it for all who share it: they would read it alike.
+    pub fn may_be_prepared_as(&self, meaning: impl FnOnce() -> Vec<u8>) -> bool {
+        self.meaning.as_ref().is_none_or(|own| **own == *meaning())
     }
 
     /// Its text; of a PREPARE, of what that prepares.
@@ -188,7 +196,10 @@ impl Statements {
         // A Parse tells its own length: so nothing behind it makes it another one.
         let joined = if meaning.is_empty() { Vec::new() } else { [rest, meaning].concat() };
         let key = if meaning.is_empty() { rest } else { &joined };
-        self.find_or_make(&self.inner, key, |id, generation| Statement::new(id, rest, generation))
+        self.find_or_make(&self.inner, key, |id, generation| Statement {
+            meaning: Some(meaning.into()),
+            ..Statement::new(id, rest, generation)
+        })
     }
 
     /// As `intern`, for a PREPARE: its text behind the name, and where in that begins what is prepared.
@@ -197,15 +208,17 @@ impl Statements {
         let key = [rest, &[0], meaning].concat();
         self.find_or_make(&self.by_sql, &key, |id, generation| Statement {
             body_at: Some(body_at),
+            meaning: Some(meaning.into()),
             ..Statement::new(id, rest, generation)
         })
     }
 
-    /// A statement of the same text that nobody shares.
+    /// A statement of the same text, of which the same was told, that nobody shares.
     pub fn apart(&self, statement: &Statement) -> Arc<Statement> {
         let id = self.common.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let other = Statement::new(id, &statement.rest, self.generation());
-        Arc::new(Statement { body_at: statement.body_at, ..other })
+        let other = Statement::new(id, &statement.rest, statement.generation());
+        let (parameters, columns) = (statement.parameters.clone(), statement.columns.clone());
+        Arc::new(Statement { body_at: statement.body_at, parameters, columns, ..other })
     }
 
     fn find_or_make(

@@ -187,9 +187,8 @@ impl Pending {
 
     /// Whether a name that is looked up after it may mean something else.
     pub(crate) fn changes_meaning(&self) -> bool {
-        let is_of_meaning = |name: &[u8]| name == b"search_path" || name == b"role";
         self.deeds.iter().any(|(_, deed)| match deed {
-            Deed::Set { name, .. } | Deed::Ask(name) | Deed::Reset(name) => is_of_meaning(name),
+            Deed::Set { name, .. } | Deed::Ask(name) | Deed::Reset(name) => client::is_of_meaning(name),
             Deed::ResetAll | Deed::Discard(Discard::All) => true,
             _ => false,
         })

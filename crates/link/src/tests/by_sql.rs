@@ -92,6 +92,45 @@ fn one_text_of_two_clients_is_one_statement_and_one_name_of_two_clients_is_two()
 }
 
 #[test]
+fn who_reads_constants_otherwise_by_now_prepares_for_nobody_else() {
+    check(
+        "C P(s,select date '1/2/26') S
+         > P(#1,select date '1/2/26') S
+         S 1 Z(I)
+         < 1 Z(I)
+         free
+         C Q(set intervalstyle = iso_8601)
+         > Q(set intervalstyle = iso_8601)
+         S C(SET) Z(I)
+         < C(SET) Z(I)
+         free
+         C B(s) E S
+         > B(#1) E S
+         S 2 C(SELECT 1) Z(I)
+         < 2 C(SELECT 1) Z(I)
+         free
+         server 2
+         C B(s) E S
+         > Q(SET \"intervalstyle\" TO iso_8601;)
+         S C(SET) Z(I)
+         <
+         > P(#2,select date '1/2/26') B(#2) E S
+         S 1 2 C(SELECT 1) Z(I)
+         < 2 C(SELECT 1) Z(I)
+         free
+         client b
+         C P(s,select date '1/2/26') S
+         > Q(RESET \"intervalstyle\";)
+         S C(RESET) Z(I)
+         <
+         > P(#1,select date '1/2/26') S
+         S 1 Z(I)
+         < 1 Z(I)
+         free",
+    );
+}
+
+#[test]
 fn a_text_is_another_statement_under_another_search_path() {
     check(
         "C Q(set search_path = a)
