@@ -63,10 +63,7 @@ pub struct Client {
     pub login: Arc<Parameters>,
     /// How its statements are to be read.
     pub dialect: Dialect,
-    /// Its settings are not what they were when it last gave a server back.
-    pub has_new_set: bool,
-    /// They were, at some time, not those that it logged in with.
-    pub has_set: bool,
+    changed: Changed,
     /// Names of the settings that it logged in with and that servers do not have by themselves. Shared, because most
     /// clients of a pool log in alike, and a list of its own would be an eighth of what an idle client costs.
     own: Option<Arc<Vec<Arc<[u8]>>>>,
@@ -100,6 +97,15 @@ pub fn is_of_meaning(name: &[u8]) -> bool {
     OF_MEANING.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
+/// Whether a client's settings have changed since its login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changed {
+    Never,
+    /// But not since it last gave a server back.
+    Before,
+    Now,
+}
+
 impl Client {
     /// A client that has just logged in.
     pub fn new(id: ClientId, parameters: Arc<Parameters>) -> Client {
@@ -107,8 +113,7 @@ impl Client {
             id,
             login: Arc::clone(&parameters),
             dialect: Dialect::of(&parameters),
-            has_new_set: false,
-            has_set: false,
+            changed: Changed::Never,
             own: None,
             parameters,
             channels: None,
@@ -205,7 +210,7 @@ impl Client {
         if self.parameters.value(name) != Some(value) {
             Arc::make_mut(&mut self.parameters).set(name, value, true);
             self.dialect = Dialect::of(&self.parameters);
-            self.has_new_set = true;
+            self.note_new_set();
         }
     }
 
@@ -229,6 +234,26 @@ impl Client {
             Arc::make_mut(own).retain(|own| **own != *channel);
             self.channels.take_if(|own| own.is_empty());
         }
+    }
+
+    /// Its settings are not what they were when it last gave a server back.
+    pub fn note_new_set(&mut self) {
+        self.changed = Changed::Now;
+    }
+
+    /// Whether that is so; from now on it is not.
+    pub fn take_new_set(&mut self) -> bool {
+        let is_new = self.changed == Changed::Now;
+        if is_new {
+            self.changed = Changed::Before;
+        }
+        is_new
+    }
+
+    /// Whether its settings were, at some time, not those that it logged in with.
+    #[inline]
+    pub fn has_set(&self) -> bool {
+        self.changed != Changed::Never
     }
 
     /// Whether it logged in with a setting that servers do not have by themselves.

@@ -188,7 +188,9 @@ impl State {
             return;
         }
         self.failures = 0;
-        client.has_new_set |= !census.settings.is_empty() || census.kinds.has(Kinds::SETTINGS);
+        if !census.settings.is_empty() || census.kinds.has(Kinds::SETTINGS) {
+            client.note_new_set();
+        }
         self.held.shown(census.kinds, census.found);
         if census.kinds.has(Kinds::SETTINGS) {
             self.forget_all_but(&census, client, server);

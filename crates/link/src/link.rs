@@ -260,8 +260,7 @@ impl Link {
             leave(&state, &mut server);
             self.state = state.without_server();
         }
-        if std::mem::take(&mut self.client.has_new_set) {
-            self.client.has_set = true;
+        if self.client.take_new_set() {
             self.client.parameters = match self.client.parameters == self.client.login {
                 true => Arc::clone(&self.client.login),
                 false => self.statements.share(&self.client.parameters),

@@ -331,7 +331,7 @@ impl Pair<'_> {
             Some(statement) if !self.server.prepared.is_certain(statement.id, batch) => Found::Open,
             Some(statement) => {
                 let statement = Arc::clone(statement);
-                if self.client.has_set || self.client.has_new_set {
+                if self.client.has_set() {
                     return self.find_as_set(name, statement);
                 }
                 Found::Statement(statement)
@@ -361,7 +361,7 @@ impl Pair<'_> {
 
     /// The same for all names, where SQL may say any of them.
     pub(crate) fn part_from_others(&mut self) {
-        if !(self.client.has_set || self.client.has_new_set) || !self.client.has_names() {
+        if !self.client.has_set() || !self.client.has_names() {
             return;
         }
         for (name, statement) in self.client.names().all() {

@@ -39,7 +39,7 @@ impl Levels {
 
     /// A setting is about to change.
     pub(crate) fn touch(&mut self, client: &mut Client, server: &Server) {
-        client.has_new_set = true;
+        client.note_new_set();
         if self.0.is_empty() {
             self.push(Box::default(), client, server);
         }
@@ -102,7 +102,7 @@ impl Levels {
 
 impl Level {
     fn restore(&self, client: &mut Client, server: &mut Server) {
-        client.has_new_set = true;
+        client.note_new_set();
         client.parameters = restored(&client.parameters, &self.client);
         client.channels.clone_from(&self.channels);
         server.parameters = restored(&server.parameters, &self.server);
