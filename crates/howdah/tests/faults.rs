@@ -465,6 +465,16 @@ fn full_disk_for_the_log_ends_nobody() {
     identify(&howdah, name, 5, 3);
 }
 
+/// Whether every thread of a process has taken its SIGSTOP.
+fn is_stopped(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it is there");
+    tasks.flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // The name before it may have blanks and parentheses.
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    })
+}
+
 #[test]
 fn stopped_pooler_goes_on_where_it_stood() {
     let name = "faults_stopped";
@@ -473,6 +483,7 @@ fn stopped_pooler_goes_on_where_it_stood() {
     waiting.send(query("select 'later'"));
     wait_for_pool(&howdah, name, &[("cl_waiting", "1")]);
     howdah.signal(Signal::Stop);
+    eventually(LIMIT, || is_stopped(howdah.pid()));
     held.send(query("commit"));
     held.expect_silence(Duration::from_millis(300));
     howdah.signal(Signal::Continue);

@@ -286,6 +286,12 @@ impl<'a> Ear<'a> {
                 self.notification(body)
             }
             tag::NOTIFICATION_RESPONSE => self.heard(),
+            tag::NOTICE_RESPONSE if self.server.retry == Retry::May => {
+                if !is_whole && header.body() <= READ_BYTES_MAX {
+                    return Fate::More;
+                }
+                self.aside_elsewhere(body)
+            }
             tag::NOTICE_RESPONSE => self.aside(),
             tag::BACKEND_KEY_DATA | tag::AUTHENTICATION | tag::NEGOTIATE_PROTOCOL_VERSION => {
                 Fate::Broken(Broken::Unexpected(header.tag))
@@ -468,6 +474,16 @@ impl<'a> Ear<'a> {
     fn aside(&mut self) -> Fate {
         let is_ours = self.client.is_none() || self.server.ledger.front().is_some_and(|entry| entry.swallow);
         if is_ours { Fate::Swallow } else { Fate::Forward }
+    }
+
+    /// As `aside`, where another server may still give the answer: that this one goes is then nobody's business, and a
+    /// client that had heard of it could not be answered by another.
+    #[cold]
+    fn aside_elsewhere(&mut self, body: &[u8]) -> Fate {
+        let code = ErrorFields::parse(body).code;
+        let goes =
+            code.is_some_and(|code| crate::outlive::GOING.iter().any(|going| going.as_bytes() == code));
+        if goes { Fate::Swallow } else { self.aside() }
     }
 
     fn error(&mut self, body: &[u8]) -> Fate {

@@ -78,3 +78,17 @@ fn a_lock_of_a_transaction_under_way_is_not_lost_in_silence() {
     answered(&mut seat, &[], "SELECT 1", TransactionStatus::InTransaction);
     assert!(!seat.link.may_outlive(), "a lock of the session is there after a rollback, too");
 }
+
+#[test]
+fn a_server_that_goes_while_another_may_answer_says_so_to_nobody() {
+    let mut goes = Vec::new();
+    let words = "terminating connection due to immediate shutdown command";
+    encode::report(&mut goes, encode::Severity::Warning, "57P01", words, None);
+    for may_retry in [true, false] {
+        let mut seat = seat();
+        asks(&mut seat, "select 1");
+        seat.link.set_may_retry(may_retry);
+        seat.server_says(&goes);
+        assert_eq!(seat.to_client.is_empty(), may_retry);
+    }
+}
