@@ -411,11 +411,10 @@ fn nobody_misses_what_it_has_written_while_a_standby_is_behind() {
         cycle.wait_for_rounds(48);
         assert_eq!(cycle.reads_at(laggard), before, "a laggard is not read from");
         laggard.sql("select pg_wal_replay_resume()");
-        eventually(LIMIT, || cycle.reads_at(laggard) > before + 10);
+        eventually(LIMIT, || cycle.reads_at(laggard) > before + 10 && cycle.reads_at(healthy) > 100);
     });
     assert_eq!(counts.stale.load(Ordering::SeqCst), 0, "stale reads");
     let reads = counts.by_port.lock().expect("no panic").clone();
-    assert!(counts.reads_at(healthy) > 100, "{reads:?}");
     assert!(routed(&howdah, "primary", "no standby is fresh enough") > 0, "{reads:?}");
 }
 
@@ -427,9 +426,11 @@ fn a_standby_that_applies_late_is_read_from_by_nobody_who_has_just_written() {
     trio.standbys[0].reload();
     let howdah = trio.pooler("read_write_split=intent").start();
     drop(reader(&trio, &howdah));
-    let counts = cycle(&howdah, 8, |cycle| cycle.wait_for_rounds(40));
+    let counts = cycle(&howdah, 8, |cycle| {
+        cycle.wait_for_rounds(40);
+        eventually(LIMIT, || cycle.reads_at(&trio.standbys[1]) > 50);
+    });
     assert_eq!(counts.stale.load(Ordering::SeqCst), 0, "stale reads");
-    assert!(counts.reads_at(&trio.standbys[1]) > 50);
 }
 
 #[test]
