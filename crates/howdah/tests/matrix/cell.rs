@@ -89,6 +89,8 @@ fn tell(side: &mut dyn Side, cell: Cell) -> Result<Story, String> {
             owner.raw.reset();
         }
         Ending::ServerKilled => {
+            // The owner may have its server a little longer than it knows, while that is asked what there is.
+            side.others(Moment::Looked)?;
             side.kill_servers()?;
             story.push((SERVER_GONE, owner.each(kind.look)?));
             owner.raw.close();
