@@ -24,6 +24,7 @@ mod check;
 mod drain;
 mod hold;
 mod limits;
+mod list;
 mod near;
 mod opening;
 mod pins;

@@ -10,6 +10,8 @@ use std::num::NonZeroU32;
 use model::Moment;
 use rustc_hash::FxHashMap;
 
+use crate::list::{Ends, Links};
+
 /// A client's place in the queue; an old one finds nothing. Places are counted from one, so that a client without a
 /// ticket needs no room to say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,8 +52,6 @@ pub(crate) struct Waiter<C> {
     pub(crate) settings: u64,
 }
 
-const NIL: u32 = u32::MAX;
-
 /// So often the one at the head lets another go first, whose settings the server has: to set others costs a statement.
 const PASSED_MAX: u8 = 8;
 /// And none that came more places behind it: so nobody is overtaken by more than these.
@@ -62,11 +62,6 @@ const STALE_MAX: usize = 64;
 
 struct Entry<C> {
     generation: u32,
-    earlier: u32,
-    later: u32,
-    /// The same among those with its settings.
-    earlier_alike: u32,
-    later_alike: u32,
     /// By how it came: the lower, the earlier.
     order: i64,
     /// How often another went first while it was at the head.
@@ -74,20 +69,14 @@ struct Entry<C> {
     waiter: Option<Waiter<C>>,
 }
 
-/// The ends of a list.
-#[derive(Clone, Copy)]
-struct Ends {
-    first: u32,
-    last: u32,
-}
-
 pub(crate) struct Queue<C> {
     entries: Vec<Entry<C>>,
     free: Vec<u32>,
-    first: u32,
-    last: u32,
+    all: Ends,
+    links: Vec<Links>,
     /// Those with the same settings.
     alike: FxHashMap<u64, Ends>,
+    alike_links: Vec<Links>,
     /// What the next to come are given: behind all others, and before them.
     order_last: i64,
     order_first: i64,
@@ -101,9 +90,10 @@ impl<C> Queue<C> {
         Queue {
             entries: Vec::new(),
             free: Vec::new(),
-            first: NIL,
-            last: NIL,
+            all: Ends::NONE,
+            links: Vec::new(),
             alike: FxHashMap::default(),
+            alike_links: Vec::new(),
             order_last: 0,
             order_first: -1,
             mark: 0,
@@ -122,12 +112,12 @@ impl<C> Queue<C> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.first == NIL
+        self.all.is_empty()
     }
 
     /// Since when the client at the head waits.
     pub(crate) fn oldest(&self) -> Option<Moment> {
-        let entry = self.entries.get(self.first as usize)?;
+        let entry = self.entries.get(self.all.first as usize)?;
         entry.waiter.as_ref().map(|waiter| waiter.since)
     }
 
@@ -145,13 +135,8 @@ impl<C> Queue<C> {
         let index = self.store(waiter);
         self.entries[index as usize].order = self.order_last;
         self.order_last += 1;
-        self.link_last_alike(index, settings);
-        self.entries[index as usize].earlier = self.last;
-        match self.last {
-            NIL => self.first = index,
-            last => self.entries[last as usize].later = index,
-        }
-        self.last = index;
+        self.all.push_last(&mut self.links, index);
+        self.alike.entry(settings).or_insert(Ends::NONE).push_last(&mut self.alike_links, index);
         self.ticket(index)
     }
 
@@ -161,72 +146,31 @@ impl<C> Queue<C> {
         let index = self.store(waiter);
         self.entries[index as usize].order = self.order_first;
         self.order_first -= 1;
-        self.link_first_alike(index, settings);
-        self.entries[index as usize].later = self.first;
-        match self.first {
-            NIL => self.last = index,
-            first => self.entries[first as usize].earlier = index,
-        }
-        self.first = index;
+        self.all.push_first(&mut self.links, index);
+        self.alike.entry(settings).or_insert(Ends::NONE).push_first(&mut self.alike_links, index);
         self.ticket(index)
     }
 
     /// Takes the client at the head.
     pub(crate) fn pop(&mut self) -> Option<Waiter<C>> {
-        if self.first == NIL { None } else { self.remove(self.first) }
+        if self.is_empty() { None } else { self.remove(self.all.first) }
     }
 
     /// Takes the client at the head, or the first of those behind it whose settings these are: nobody is passed for ever.
     #[inline]
     pub(crate) fn pop_near(&mut self, settings: u64) -> Option<Waiter<C>> {
-        let head = self.entries.get(self.first as usize)?;
+        let head = self.entries.get(self.all.first as usize)?;
         let fits = head.waiter.as_ref().is_some_and(|waiter| waiter.settings == settings);
         if fits || head.passed >= PASSED_MAX {
-            return self.remove(self.first);
+            return self.remove(self.all.first);
         }
         let alike = self.alike.get(&settings).map(|ends| ends.first);
         match alike.filter(|&index| self.entries[index as usize].order - head.order <= OVERTAKES_MAX) {
-            None => self.remove(self.first),
+            None => self.remove(self.all.first),
             Some(index) => {
-                self.entries[self.first as usize].passed += 1;
+                self.entries[self.all.first as usize].passed += 1;
                 self.remove(index)
             }
-        }
-    }
-
-    fn link_last_alike(&mut self, index: u32, settings: u64) {
-        let ends = self.alike.entry(settings).or_insert(Ends { first: index, last: NIL });
-        let earlier = std::mem::replace(&mut ends.last, index);
-        self.entries[index as usize].earlier_alike = earlier;
-        if earlier != NIL {
-            self.entries[earlier as usize].later_alike = index;
-        }
-    }
-
-    fn link_first_alike(&mut self, index: u32, settings: u64) {
-        let ends = self.alike.entry(settings).or_insert(Ends { first: NIL, last: index });
-        let later = std::mem::replace(&mut ends.first, index);
-        self.entries[index as usize].later_alike = later;
-        if later != NIL {
-            self.entries[later as usize].earlier_alike = index;
-        }
-    }
-
-    fn unlink_alike(&mut self, index: u32, settings: u64) {
-        let entry = &self.entries[index as usize];
-        let (earlier, later) = (entry.earlier_alike, entry.later_alike);
-        if earlier == NIL && later == NIL {
-            self.alike.remove(&settings);
-            return;
-        }
-        let Some(ends) = self.alike.get_mut(&settings) else { return };
-        match earlier {
-            NIL => ends.first = later,
-            _ => self.entries[earlier as usize].later_alike = later,
-        }
-        match later {
-            NIL => ends.last = earlier,
-            _ => self.entries[later as usize].earlier_alike = earlier,
         }
     }
 
@@ -279,22 +223,14 @@ impl<C> Queue<C> {
         let index = match self.free.pop() {
             Some(index) => {
                 let entry = &mut self.entries[index as usize];
-                (entry.earlier, entry.later, entry.passed) = (NIL, NIL, 0);
-                (entry.earlier_alike, entry.later_alike) = (NIL, NIL);
+                entry.passed = 0;
                 entry.waiter = Some(waiter);
                 index
             }
             None => {
-                self.entries.push(Entry {
-                    generation: 0,
-                    earlier: NIL,
-                    later: NIL,
-                    earlier_alike: NIL,
-                    later_alike: NIL,
-                    order: 0,
-                    passed: 0,
-                    waiter: Some(waiter),
-                });
+                self.entries.push(Entry { generation: 0, order: 0, passed: 0, waiter: Some(waiter) });
+                self.links.push(Links::NONE);
+                self.alike_links.push(Links::NONE);
                 (self.entries.len() - 1) as u32
             }
         };
@@ -311,16 +247,13 @@ impl<C> Queue<C> {
         let entry = &mut self.entries[index as usize];
         let waiter = entry.waiter.take()?;
         entry.generation = entry.generation.wrapping_add(1);
-        let (earlier, later) = (entry.earlier, entry.later);
-        match earlier {
-            NIL => self.first = later,
-            _ => self.entries[earlier as usize].later = later,
+        self.all.remove(&mut self.links, index);
+        if let Some(alike) = self.alike.get_mut(&waiter.settings) {
+            alike.remove(&mut self.alike_links, index);
+            if alike.is_empty() {
+                self.alike.remove(&waiter.settings);
+            }
         }
-        match later {
-            NIL => self.last = earlier,
-            _ => self.entries[later as usize].earlier = earlier,
-        }
-        self.unlink_alike(index, waiter.settings);
         self.free.push(index);
         Some(waiter)
     }
@@ -333,36 +266,25 @@ impl<C> Queue<C> {
 
     /// Panics unless the list, the table and the heap agree.
     pub(crate) fn assert_consistent(&self) {
-        let mut index = self.first;
-        let mut earlier = NIL;
-        let mut count = 0;
+        let all = self.all.assert_consistent(&self.links);
         let mut timed = 0;
         let mut order = i64::MIN;
         let mut alike: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-        while index != NIL {
+        for &index in &all {
             let entry = &self.entries[index as usize];
-            assert_eq!(entry.earlier, earlier, "the links back and forth agree");
             let waiter = entry.waiter.as_ref();
             assert!(waiter.is_some(), "who is in the list waits");
             assert!(order < entry.order, "who came earlier stands before");
             order = entry.order;
             alike.entry(waiter.map_or(0, |waiter| waiter.settings)).or_default().push(index);
             timed += usize::from(waiter.is_some_and(|waiter| waiter.deadline != Moment::NEVER));
-            count += 1;
-            (earlier, index) = (index, entry.later);
         }
-        assert_eq!(self.last, earlier, "the list ends at its end");
         assert_eq!(self.alike.len(), alike.len(), "a list for each set of settings, and no other");
         for (settings, indices) in alike {
-            let Ends { first, last } = self.alike[&settings];
-            let next = |index: &u32| Some(self.entries[*index as usize].later_alike).filter(|&at| at != NIL);
-            let there: Vec<u32> = std::iter::successors(Some(first), next).collect();
-            let next =
-                |index: &u32| Some(self.entries[*index as usize].earlier_alike).filter(|&at| at != NIL);
-            let mut back: Vec<u32> = std::iter::successors(Some(last), next).collect();
-            back.reverse();
-            assert!(there == indices && back == indices, "those alike stand as in the whole list");
+            let there = self.alike[&settings].assert_consistent(&self.alike_links);
+            assert_eq!(there, indices, "those alike stand as in the whole list");
         }
+        let count = all.len() as u32;
         assert_eq!(count, self.len(), "no waiter is lost");
         let live = self.deadlines.iter().filter(|Reverse((_, ticket))| self.find(*ticket).is_some()).count();
         assert_eq!(live, timed, "every deadline is in the heap");

@@ -1,10 +1,11 @@
 //! The servers of a pool: each in exactly one state, and one function, [`Slots::place`], moves them.
 //!
-//! The idle ones form a list threaded through the table, the latest released first, so that taking either end or
+//! The idle ones form a list threaded through the table, the latest released last, so that taking either end or
 //! one from the middle costs the same.
 
 use model::Moment;
 
+use crate::list::{Ends, Links, NIL};
 use crate::near::Near;
 
 /// The place of one server, from the decision to open it until it is closed.
@@ -45,7 +46,6 @@ pub enum State {
 }
 
 const STATES: usize = 7;
-const NIL: u32 = u32::MAX;
 
 /// So many idle servers are looked at for the one that is nearest to who asks.
 const PREFER_AMONG: usize = 8;
@@ -53,8 +53,6 @@ const PREFER_AMONG: usize = 8;
 pub(crate) struct Record<S> {
     generation: u32,
     state: State,
-    newer: u32,
-    older: u32,
     /// Cancel requests in flight to it.
     pub(crate) cancels: u32,
     /// The pool's epoch when its opening began; older than the pool's now: close it when free.
@@ -87,8 +85,9 @@ pub(crate) struct Slots<S> {
     records: Vec<Record<S>>,
     free: Vec<u32>,
     counts: [u32; STATES],
-    newest: u32,
-    oldest: u32,
+    /// The latest released is the last.
+    idle: Ends,
+    links: Vec<Links>,
     cancels: u32,
     pinned: u32,
 }
@@ -99,8 +98,8 @@ impl<S> Slots<S> {
             records: Vec::new(),
             free: Vec::new(),
             counts: [0; STATES],
-            newest: NIL,
-            oldest: NIL,
+            idle: Ends::NONE,
+            links: Vec::new(),
             cancels: 0,
             pinned: 0,
         }
@@ -153,8 +152,6 @@ impl<S> Slots<S> {
             self.records.push(Record {
                 generation: 0,
                 state: State::Free,
-                newer: NIL,
-                older: NIL,
                 cancels: 0,
                 epoch,
                 near: Near::NOBODY,
@@ -164,6 +161,7 @@ impl<S> Slots<S> {
                 idle_since: Moment::default(),
                 server: None,
             });
+            self.links.push(Links::NONE);
             self.counts[State::Free as usize] += 1;
             // A pool never has anything like 2^32 servers: each is a socket.
             (self.records.len() - 1) as u32
@@ -218,7 +216,7 @@ impl<S> Slots<S> {
         self.counts[from as usize] -= 1;
         self.counts[to as usize] += 1;
         if from == State::Idle {
-            self.unlink(index);
+            self.idle.remove(&mut self.links, index);
         }
         let record = &mut self.records[index as usize];
         record.state = to;
@@ -227,7 +225,7 @@ impl<S> Slots<S> {
         }
         let record = &mut self.records[index as usize];
         match to {
-            State::Idle => self.link_newest(index),
+            State::Idle => self.idle.push_last(&mut self.links, index),
             State::Free => {
                 self.cancels -= record.cancels;
                 record.cancels = 0;
@@ -244,7 +242,7 @@ impl<S> Slots<S> {
     /// the first of those nearest to who asks.
     #[inline]
     pub(crate) fn next_idle(&self, asked: Near, round_robin: bool) -> Option<u32> {
-        let mut index = if round_robin { self.oldest } else { self.newest };
+        let mut index = if round_robin { self.idle.first } else { self.idle.last };
         let (mut best, mut best_score) = (index, 0);
         for _ in 0..PREFER_AMONG {
             if index == NIL {
@@ -259,13 +257,14 @@ impl<S> Slots<S> {
             if score > best_score {
                 (best, best_score) = (index, score);
             }
-            index = if round_robin { record.newer } else { record.older };
+            let links = self.links[index as usize];
+            index = if round_robin { links.later } else { links.earlier };
         }
         (best != NIL).then_some(best)
     }
 
     pub(crate) fn oldest_idle(&self) -> Option<u32> {
-        (self.oldest != NIL).then_some(self.oldest)
+        (!self.idle.is_empty()).then_some(self.idle.first)
     }
 
     /// The idle ones, longest idle first.
@@ -275,38 +274,13 @@ impl<S> Slots<S> {
 
     /// The one that became idle next after an idle one.
     pub(crate) fn newer_idle(&self, index: u32) -> Option<u32> {
-        let newer = self.records[index as usize].newer;
+        let newer = self.links[index as usize].later;
         (newer != NIL).then_some(newer)
     }
 
     /// Every place that is in use.
     pub(crate) fn used_indices(&self) -> impl Iterator<Item = u32> + '_ {
         (0u32..).zip(&self.records).filter(|(_, record)| record.state != State::Free).map(|(index, _)| index)
-    }
-
-    #[inline]
-    fn link_newest(&mut self, index: u32) {
-        let older = self.newest;
-        self.records[index as usize].older = older;
-        self.records[index as usize].newer = NIL;
-        match older {
-            NIL => self.oldest = index,
-            _ => self.records[older as usize].newer = index,
-        }
-        self.newest = index;
-    }
-
-    #[inline]
-    fn unlink(&mut self, index: u32) {
-        let Record { newer, older, .. } = self.records[index as usize];
-        match newer {
-            NIL => self.newest = older,
-            _ => self.records[newer as usize].older = older,
-        }
-        match older {
-            NIL => self.oldest = newer,
-            _ => self.records[older as usize].newer = newer,
-        }
     }
 
     /// Panics unless the counts, the free list and the idle list say the same as the records.
@@ -329,14 +303,13 @@ impl<S> Slots<S> {
         assert_eq!(pinned, self.pinned, "every pinned server is counted");
         assert_eq!(self.free.len(), self.count(State::Free) as usize, "every free place is in the free list");
         let mut before = Moment::default();
-        let mut idle = 0;
-        for index in self.idle() {
+        let idle = self.idle.assert_consistent(&self.links);
+        for &index in &idle {
             let record = self.at(index);
             assert_eq!(record.state, State::Idle, "only idle servers are in the idle list");
             assert!(before <= record.idle_since, "the idle list is in order of release");
             before = record.idle_since;
-            idle += 1;
         }
-        assert_eq!(idle, self.count(State::Idle), "every idle server is in the idle list");
+        assert_eq!(idle.len() as u32, self.count(State::Idle), "every idle server is in the idle list");
     }
 }
