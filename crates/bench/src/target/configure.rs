@@ -30,6 +30,14 @@ pub struct Certificate {
     pub key: PathBuf,
 }
 
+impl Certificate {
+    /// The same files in another directory.
+    pub fn moved_to(&self, directory: &Path) -> Certificate {
+        let moved = |path: &Path| directory.join(path.file_name().unwrap_or_default());
+        Certificate { certificate: moved(&self.certificate), key: moved(&self.key) }
+    }
+}
+
 /// Who may come in, and how: one role without a password, one by SCRAM.
 pub fn hba(kind: Kind) -> String {
     let role = kind.role();

@@ -94,7 +94,9 @@ impl Launch {
     /// The settings of a target in words, if it has any.
     pub fn configuration(&self, kind: Kind) -> Option<String> {
         // Neither ports nor directories of this run are worth keeping.
-        let (directory, tls) = (PathBuf::from("/run/bench"), self.tls.as_ref());
+        let directory = PathBuf::from("/run/bench");
+        let tls = self.tls.as_ref().map(|tls| tls.moved_to(&directory));
+        let tls = tls.as_ref();
         match kind {
             Kind::Direct | Kind::Relay | Kind::RelayUring | Kind::Given(_) => None,
             Kind::Pgbouncer | Kind::Howdah { .. } | Kind::HowdahOff => {
