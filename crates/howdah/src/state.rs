@@ -117,6 +117,7 @@ fn told(effect: &Effect<'_>) -> String {
         Effect::Load => "LOAD".to_owned(),
         Effect::CreateTemp { name, .. } => of("temporary", name),
         Effect::Drop(name) => of("DROP", name),
+        Effect::Database(name) => of("database", name),
         Effect::Call { kind: FunctionKind::HiddenSet, .. } => {
             "a setting behind a function or view".to_owned()
         }

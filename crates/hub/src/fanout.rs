@@ -294,6 +294,14 @@ impl<C: Clone> Fanout<C> {
         self.listeners.iter().filter(|(_, listener)| meant(listener)).map(|(id, _)| *id).collect()
     }
 
+    /// A database is to be left, whatever the encoding: no connection stays there for clients that may come. Answers
+    /// the listeners that end now.
+    pub fn leave_database(&mut self, target: &Target) -> Vec<ListenerId> {
+        let is_there = |other: &Target| (&other.places, &other.dbname) == (&target.places, &target.dbname);
+        let there = self.listeners.iter_mut().filter(|(_, listener)| is_there(&listener.target));
+        there.filter_map(|(id, listener)| listener.dismiss().then_some(*id)).collect()
+    }
+
     /// What a listener reaches.
     pub fn target(&self, id: ListenerId) -> Option<&Target> {
         self.listeners.get(&id).map(|listener| &listener.target)

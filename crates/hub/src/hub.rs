@@ -20,6 +20,7 @@ use crate::policy::{ClientPolicy, pool_limits};
 use crate::residents::Residents;
 use crate::secrets::Secrets;
 use crate::topology::Topologies;
+use crate::vacancy::Vacancy;
 use crate::work::Work;
 
 /// The contents of all files that the settings name, read and parsed.
@@ -51,6 +52,7 @@ pub struct Hub<C, S> {
     pub(crate) clusters: Clusters,
     pub(crate) topologies: Topologies,
     pub(crate) state: State,
+    pub(crate) vacancies: Vec<Vacancy>,
     pub(crate) pool_id_last: u32,
 }
 
@@ -94,6 +96,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             clusters: Clusters::default(),
             topologies: Topologies::default(),
             state: State::default(),
+            vacancies: Vec::new(),
             pool_id_last: 0,
         }
     }

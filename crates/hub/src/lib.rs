@@ -52,6 +52,7 @@ mod health;
 mod reload;
 mod residents;
 mod tick;
+mod vacancy;
 mod view;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod login;
 mod membership;
 mod random;
 mod reload;
+mod vacancy;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

@@ -26,6 +26,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             self.refuse_waiting(&mut work);
         }
         self.tick_clusters(now, &mut work);
+        self.tick_vacancies(now, &mut work);
         self.drop_unused_pools(now);
         self.drop_unused_entries(now);
         work
@@ -43,7 +44,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             Some(Shutdown::WaitForServers) => now + REFUSE_EVERY,
             _ => Moment::NEVER,
         };
-        due.min(refuse)
+        due.min(refuse).min(self.vacancies_due(now))
     }
 
     /// When a pool is forgotten: at once if its database is gone, else after `pool_idle_timeout`.

@@ -55,6 +55,9 @@ const UNREAD: &[u8] = b"\"";
 /// So many texts and portals are kept of one client.
 const KEPT_MAX: usize = 256;
 
+/// So many databases are named in one go: a string of statements makes or drops none.
+const DATABASES_MAX: usize = 4;
+
 /// Functions of large objects, which drivers call by their numbers; what they open ends with the transaction.
 const LARGE_OBJECT_FUNCTIONS: [u32; 13] =
     [715, 764, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171];
@@ -233,6 +236,9 @@ impl Pair<'_> {
                 keep_text(self.state, &name.to_vec(), Some(body));
             }
             Effect::Prepare { name, .. } => keep_text(self.state, &name.to_vec(), None),
+            Effect::Database(name) if self.out.databases.len() < DATABASES_MAX => {
+                self.out.databases.push(name.to_vec().into());
+            }
             _ => {}
         });
     }

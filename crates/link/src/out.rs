@@ -9,6 +9,8 @@ pub struct Out {
     pub to_client: Side,
     /// For the statistics.
     pub tally: Tally,
+    /// Databases that the client is about to make, drop, rename, move or copy: nobody else may be in them for that.
+    pub databases: Vec<Box<[u8]>>,
 }
 
 impl Out {
@@ -18,6 +20,9 @@ impl Out {
         self.to_client.clear();
         if !self.tally.is_empty() {
             self.tally = Tally::default();
+        }
+        if !self.databases.is_empty() {
+            self.databases.clear();
         }
     }
 }

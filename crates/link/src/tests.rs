@@ -3,6 +3,7 @@
 mod by_sql;
 mod channels;
 mod copies;
+mod databases;
 mod ends;
 mod garbage;
 mod harness;

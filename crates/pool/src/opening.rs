@@ -208,6 +208,15 @@ impl<C: Clone, S: Clone> Pool<C, S> {
             .then(|| (1, from.max(oldest + self.limits.reserve_timeout)))
     }
 
+    /// What a server said when it refused a login holds no longer: its database has changed.
+    pub fn forget_refusal(&mut self, now: Moment) -> Opens {
+        if self.opening.login_error.is_none() {
+            return Opens::NONE;
+        }
+        self.forget_failures();
+        self.opens(now)
+    }
+
     /// Failures so far say nothing about what is opened from now on.
     pub(crate) fn forget_failures(&mut self) {
         self.opening.failures = 0;

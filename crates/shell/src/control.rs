@@ -16,6 +16,7 @@ mod listener;
 mod monitor;
 mod classify;
 mod topology;
+mod vacancy;
 mod health;
 
 use std::sync::Arc;
@@ -122,6 +123,13 @@ pub enum Order {
         ticket: reads::Ticket,
         /// The statement without its literals.
         masked: String,
+    },
+    /// A client makes or drops databases, or the like: nobody of ours may lie idle in them.
+    Vacate {
+        /// Whose client.
+        home: Arc<Home>,
+        /// Their names on its server.
+        names: Vec<Box<[u8]>>,
     },
     /// Ask a node of a cluster.
     Probe(Box<hub::ProbeOrder>),
@@ -247,6 +255,7 @@ impl Control {
             Order::Classify { home, ticket, masked } => {
                 tokio::spawn(async move { self.classify(home, ticket, masked).await });
             }
+            Order::Vacate { home, names } => self.vacate(&home, &names),
             Order::Probe(probe) => {
                 tokio::spawn(async move { self.probe(*probe).await });
             }

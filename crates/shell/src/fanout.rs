@@ -182,6 +182,15 @@ impl Listeners {
         inner.renew(&inner.fanout.of_pools(is_meant));
     }
 
+    /// None stays in this database for clients that may come.
+    pub fn leave_database(&self, target: &hub::Target) {
+        let mut inner = self.0.lock();
+        let ending = inner.fanout.leave_database(target);
+        for waker in ending.iter().filter_map(|id| inner.wakers.get(id)) {
+            waker.changed.notify_one();
+        }
+    }
+
     /// All of them, for a table.
     pub fn rows(&self) -> Vec<console::ListenerRow> {
         self.0.lock().fanout.rows()

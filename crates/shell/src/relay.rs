@@ -12,6 +12,7 @@ use baton::Bits;
 use link::{Standing, Tally, Then};
 use model::{Moment, Refusal};
 
+use crate::control::Order;
 use crate::deadlines;
 use crate::fanout;
 use crate::journal;
@@ -378,9 +379,9 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
     server.send(&worker.out.to_server, input, &mut worker.outbox);
     core.stream.send(&worker.out.to_client, input, &mut worker.outbox);
     steady.note_sent(&input[..progress.consumed], !worker.out.to_client.is_empty());
+    vacate(worker, steady);
     kept.end(&mut core.pending, &worker.scratch[..count], progress.consumed);
-    steady.unread = is_cut;
-    steady.stalled |= is_cut;
+    (steady.unread, steady.stalled) = (is_cut, steady.stalled | is_cut);
     match progress.then {
         Then::Read | Then::ServerGone(_) => Turn::Moved,
         Then::Wait => {
@@ -406,6 +407,15 @@ fn with_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> 
             Turn::Moved
         }
         Then::Close(refusal) => Turn::End(refusal),
+    }
+}
+
+/// What the client has just sent may concern whole databases.
+#[inline]
+fn vacate(worker: &mut Worker, steady: &Steady) {
+    if !worker.out.databases.is_empty() {
+        let names = std::mem::take(&mut worker.out.databases);
+        worker.shared.order(Order::Vacate { home: Arc::clone(&steady.home), names });
     }
 }
 

@@ -7,6 +7,7 @@
 mod calls;
 mod commands;
 mod cursor;
+mod databases;
 mod effect;
 mod functions;
 mod quick;

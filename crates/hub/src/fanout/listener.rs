@@ -38,6 +38,8 @@ pub(super) struct Listener<C> {
     /// As many there must be for all that wait.
     rounds_wanted: u64,
     unused_since: Moment,
+    /// Without members it ends at once, not after a while: its database is to be left.
+    is_dismissed: bool,
     /// Connections that failed in a row.
     failures: u32,
     /// Of the connection, while there is one.
@@ -137,6 +139,7 @@ impl<C: Clone> Listener<C> {
             rounds: 0,
             rounds_wanted: 0,
             unused_since: now,
+            is_dismissed: false,
             failures: 0,
             end: None,
             notifications: 0,
@@ -157,6 +160,7 @@ impl<C: Clone> Listener<C> {
         if known.len() + new.len() > limit {
             return Added::TooMany;
         }
+        self.is_dismissed = false;
         let member = self.members.entry(client).or_insert(Member { handle, pool, channels: Vec::new() });
         for channel in new {
             let known = self.channels.get_key_value(channel);
@@ -211,8 +215,15 @@ impl<C: Clone> Listener<C> {
         }
     }
 
+    /// True if it is to end now.
+    pub(super) fn dismiss(&mut self) -> bool {
+        self.is_dismissed = true;
+        self.members.is_empty()
+    }
+
     pub(super) fn next(&mut self, now: Moment) -> Next {
-        let ends_at = if self.members.is_empty() { self.unused_since + GRACE } else { Moment::NEVER };
+        let grace = if self.is_dismissed { Duration::ZERO } else { GRACE };
+        let ends_at = if self.members.is_empty() { self.unused_since + grace } else { Moment::NEVER };
         if ends_at <= now {
             return Next::End;
         }

@@ -497,3 +497,26 @@ impl Post {
         wants.remove(&client);
     }
 }
+
+#[test]
+fn a_listener_without_clients_leaves_its_database_when_it_must() {
+    let mut post = Post::with_one();
+    assert!(post.fanout.leave_database(&target("app")).is_empty(), "somebody listens");
+    post.settle(1, "");
+    assert_eq!(post.next(), "end");
+
+    let mut post = Post::with_one();
+    post.settle(1, "");
+    assert!(post.fanout.leave_database(&target("other")).is_empty());
+    assert_ne!(post.next(), "end", "somebody may come back");
+    let latin = Target { encoding: Box::from(&b"LATIN1"[..]), ..target("app") };
+    assert_eq!(post.fanout.leave_database(&latin), [ListenerId::FIRST], "whatever its clients read");
+    assert_eq!(post.next(), "end");
+
+    let mut post = Post::with_one();
+    let _ = post.fanout.leave_database(&target("app"));
+    post.join(2, "a");
+    post.settle(1, "");
+    post.settle(2, "");
+    assert_ne!(post.next(), "end", "somebody has come since");
+}

@@ -86,7 +86,8 @@ impl Reading<'_> {
         match *effect {
             Effect::Set(set) => self.set(&set, &mut push),
             Effect::SetConfig(set) => self.set_config(&set, &mut push),
-            Effect::Reset { is_local: true, .. } | Effect::SetTransaction | Effect::Notify => {}
+            Effect::Reset { is_local: true, .. } | Effect::SetTransaction => {}
+            Effect::Notify | Effect::Database(_) => {}
             Effect::Reset { name, .. } => push(Deed::Reset(setting(&name))),
             Effect::ResetAll => push(Deed::ResetAll),
             Effect::Transaction(transaction) => {

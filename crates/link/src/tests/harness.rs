@@ -21,6 +21,8 @@ pub struct Seat {
     pub to_server: Vec<u8>,
     /// It may not make state that keeps its server.
     pub is_denied: bool,
+    /// Databases that it makes or drops.
+    pub databases: Vec<String>,
     /// What ended it, once something has.
     pub end: Option<Then>,
 }
@@ -54,6 +56,7 @@ impl Seat {
             to_client: Vec::new(),
             to_server: Vec::new(),
             is_denied: false,
+            databases: Vec::new(),
             end: None,
         }
     }
@@ -93,6 +96,8 @@ impl Seat {
             append(&mut self.to_server, &out.to_server, &self.from_client);
             append(&mut self.to_client, &out.to_client, &self.from_client);
             self.from_client.drain(..progress.consumed);
+            let names = out.databases.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+            self.databases.extend(names);
             if progress.then != Then::Pin {
                 return self.note(progress.then);
             }

@@ -101,6 +101,19 @@ fn failed_login_refuses_who_comes_before_the_next_attempt() {
 }
 
 #[test]
+fn refusal_that_is_forgotten_refuses_nobody() {
+    let mut bench = Bench::new(LIMITS);
+    let (_, mut open) = bench.queue('a');
+    assert_eq!(bench.fail(open.next().unwrap(), login_error()), ['a']);
+    assert!(bench.pool.forget_refusal(bench.now).is_empty(), "nobody waits");
+    let (_, mut open) = bench.queue('b');
+    assert_eq!(client_of(bench.open(open.next().unwrap())), 'b');
+    let (_, mut open) = bench.queue('c');
+    assert!(bench.fail(open.next().unwrap(), Failure::Connect).is_empty());
+    assert!(bench.pool.forget_refusal(bench.now).is_empty(), "who was not reached was not refused");
+}
+
+#[test]
 fn failed_login_beside_a_live_server_refuses_nobody() {
     let mut bench = Bench::with_idle(LIMITS, 1);
     let grant = bench.grant('a');

@@ -94,6 +94,12 @@ impl Lookups {
         });
     }
 
+    /// Closes the connections to databases of this name that nobody asks on.
+    pub fn leave_database(&self, name: &str) {
+        let is_asked = |place: &Place| place.try_lock().is_err();
+        self.places.lock().retain(|key, place| key.database != name || is_asked(place));
+    }
+
     async fn ask(
         &self,
         order: &ConnectOrder,

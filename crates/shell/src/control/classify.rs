@@ -41,6 +41,13 @@ impl Default for Catalogs {
     }
 }
 
+impl Catalogs {
+    /// Closes the connections of these pools that nobody asks on.
+    pub(super) fn forget(&self, pools: &[PoolId]) {
+        self.kept.lock().retain(|pool, _| !pools.contains(pool));
+    }
+}
+
 impl Control {
     /// Finds out whether a statement may go to a standby.
     pub(super) async fn classify(self: Arc<Self>, home: Arc<Home>, ticket: Ticket, masked: String) {

@@ -28,6 +28,7 @@ pub(super) async fn run(control: Arc<Control>) {
             control.say_over();
             control.ending.reach();
         }
+        control.leave_databases();
         control.close_overdue(now);
         if shared.accept_again.swap(false, Ordering::Relaxed) {
             shared.workers.iter().for_each(|worker| worker.ask(Errand::Accept));

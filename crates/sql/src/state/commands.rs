@@ -4,7 +4,7 @@
 
 use super::cursor::Cursor;
 use super::verb::Verb;
-use super::{Discard, Effect, Opaque, Statement, Transaction, calls, set};
+use super::{Discard, Effect, Opaque, Statement, Transaction, calls, databases, set};
 use crate::lexer::Token;
 use crate::name::is_temp_schema;
 use crate::name::{Name, Part};
@@ -43,7 +43,8 @@ fn has_unread(mut cursor: Cursor<'_>) -> bool {
 /// What the command itself does, and whether the functions in it are called when it runs.
 fn command<'a>(verb: Verb, cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) -> Option<bool> {
     match verb {
-        Verb::Plain | Verb::Alter => {}
+        Verb::Plain => {}
+        Verb::Alter => databases::alter(cursor, visit),
         Verb::Unknown => return None,
         Verb::Set => set::set(cursor, visit)?,
         Verb::Reset => set::reset(cursor, visit)?,
@@ -193,6 +194,10 @@ fn explain<'a>(cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) {
 fn create<'a>(cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) -> bool {
     const DEFINITIONS: [&str; 9] =
         ["function", "procedure", "view", "rule", "trigger", "domain", "type", "policy", "aggregate"];
+    if cursor.eat("database") {
+        databases::create(*cursor, visit);
+        return true;
+    }
     cursor.eat_all(&["or", "replace"]);
     let mut ahead = *cursor;
     let _ = ahead.eat("local") || ahead.eat("global");
@@ -268,6 +273,9 @@ fn drops_on_commit(mut cursor: Cursor<'_>) -> bool {
 fn drop<'a>(cursor: &mut Cursor<'a>, visit: &mut impl FnMut(Effect<'a>)) {
     const KINDS: [&str; 8] =
         ["table", "view", "sequence", "function", "procedure", "routine", "type", "domain"];
+    if cursor.eat("database") {
+        return databases::drop(cursor, visit);
+    }
     if !KINDS.iter().any(|kind| cursor.eat(kind)) {
         return;
     }

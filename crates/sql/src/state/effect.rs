@@ -71,6 +71,8 @@ pub enum Effect<'a> {
     },
     /// DROP of one object: once for each that a statement names.
     Drop(Name<'a>),
+    /// A database that is dropped, renamed, moved or copied, for which nobody may be in it; or one that comes into being.
+    Database(Name<'a>),
     /// A call of a function that makes, ends or reads session state.
     Call {
         /// What it does.
@@ -327,6 +329,7 @@ impl Effect<'_> {
             | Effect::Transaction(_)
             | Effect::Declare { .. }
             | Effect::Notify
+            | Effect::Database(_)
             | Effect::CreateTemp { .. } => Class::None,
         }
     }

@@ -40,6 +40,7 @@ fn told(effect: &Effect<'_>) -> String {
             format!("temp {}{}", name(of), if *on_commit_drop { " until commit" } else { "" })
         }
         Effect::Drop(of) => format!("drop {}", name(of)),
+        Effect::Database(of) => format!("database {}", name(of)),
         Effect::Call { kind, .. } => format!("{kind:?}"),
         Effect::Transaction(transaction) => match transaction {
             Transaction::Savepoint(of) => format!("Savepoint {}", name(of)),
@@ -410,5 +411,31 @@ fn written_set_can_be_set_again() {
         let mut out = Vec::new();
         assert!(set.write(&mut out));
         assert_eq!(String::from_utf8_lossy(&out), expect, "{text}");
+    }
+}
+
+#[test]
+fn whole_databases_are_named_where_nobody_may_be_in_them() {
+    check("drop database a", "database a");
+    check("DROP DATABASE IF EXISTS \"A b\" WITH (FORCE)", "database A b");
+    check("create database a", "database a | database template1");
+    check("create database a template b", "database a | database b");
+    check("create database a with owner = template template = \"B\"", "database a | database B");
+    check("create database a connection limit -1 template b", "database a | database b");
+    check("create database a encoding 'UTF8' template = default", "database a | database template1");
+    check("create database a template 'b'", "database a | database template1");
+    check("alter database a rename to b", "database a | database b");
+    check("alter database a set tablespace t", "database a");
+    for text in [
+        "alter database a set work_mem = 1",
+        "alter database a owner to b",
+        "alter table database rename to b",
+        "create table database (n int)",
+        "drop owned by database",
+        "create database",
+        "alter database",
+        "drop database",
+    ] {
+        check(text, "");
     }
 }
