@@ -10,11 +10,16 @@ mod oracle;
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use apps::tools::{go, go_program, go_sources, java_project, python, python_packages, python_sources};
+use apps::tools::{
+    go, go_program, go_sources, java_project, node_packages, python, python_packages, python_sources, ruby,
+};
 use apps::{Stand, Way, files, is_asked_for};
 
 const DJANGO: &str = "5.2.19";
 const DJANGO_PACKAGES: [&str; 2] = ["django==5.2.19", "psycopg[binary]==3.3.9"];
+const DJANGO_TEST_PACKAGES: [&str; 2] = ["django==5.2.19", "psycopg[binary,pool]==3.3.9"];
+const NODE_PACKAGES: [&str; 5] =
+    ["pg@8.13.1", "pg-cursor@2.12.1", "pg-copy-streams@6.0.6", "node-pg-migrate@7.9.0", "postgres@3.4.5"];
 const QUEUE_PACKAGES: [&str; 2] = ["procrastinate==3.10.0", "psycopg[binary]==3.3.9"];
 
 fn python_program(name: &str, packages: &[&str]) -> Command {
@@ -92,12 +97,40 @@ fn a_store_of_hibernate_and_flyway_over_hikari_keeps_its_books() {
 }
 
 #[test]
+fn a_library_of_activerecord_lends_its_books() {
+    if !is_asked_for("rails") {
+        return;
+    }
+    ruby();
+    let found = Stand::new("rails").compare(|way| {
+        let mut command = ruby();
+        command.arg(files("rails").join("main.rb"));
+        way.run(command)
+    });
+    assert!(found.contains("heard 300 twice 0") && found.contains("done"), "{found}");
+}
+
+#[test]
+fn a_shop_of_node_takes_its_orders() {
+    if !is_asked_for("node") {
+        return;
+    }
+    let packages = node_packages(&NODE_PACKAGES);
+    let found = Stand::new("node").compare(|way| {
+        let mut command = Command::new("node");
+        command.arg(files("node").join("main.js")).env("NODE_PATH", &packages);
+        way.run(command)
+    });
+    assert!(found.contains("heard 294 twice 0"), "{found}");
+}
+
+#[test]
 fn the_tests_of_django_for_postgresql_fail_no_more_than_without() {
     if !is_asked_for("django's own tests") {
         return;
     }
     let sources = python_sources("django", DJANGO);
-    let packages = python_packages(&DJANGO_PACKAGES);
+    let packages = python_packages(&DJANGO_TEST_PACKAGES);
     let settings = files("django_tests");
     let found = Stand::new("django_tests").compare(|way| {
         let mut command = Command::new(python());
@@ -130,16 +163,24 @@ fn the_tests_of_pgx_fail_no_more_than_without() {
     let run = |port: u16, database: &str| {
         let mut command = go(&sources);
         command.args(["test", "-count=1", "-p=1", "-json", "-timeout=200s", "-skip", PGX_SKIPPED]);
-        command.args([".", "./pgconn", "./pgxpool", "./stdlib"]);
-        command
-            .env("PGX_TEST_DATABASE", format!("host=127.0.0.1 port={port} user=postgres dbname={database}"));
+        let place = format!("host=127.0.0.1 port={port} user=postgres dbname={database}");
+        command.arg("./...").env("PGX_TEST_DATABASE", &place).env("PGX_TEST_TCP_CONN_STRING", &place);
         let output = command.output().expect("go runs");
         verdicts(&String::from_utf8_lossy(&output.stdout))
     };
     let direct = run(stand.server.port(), "pgx_direct");
     let pooled = run(stand.howdah.port(), "pgx");
-    println!("pgx: straight {} pass, {} fail", direct.0.len(), direct.1.len());
-    println!("pgx: through {} pass, {} fail", pooled.0.len(), pooled.1.len());
+    let packages: BTreeSet<&str> = direct.0.iter().filter_map(|name| name.split(' ').next()).collect();
+    for package in packages {
+        let of = |names: &BTreeSet<String>| {
+            names.iter().filter(|name| name.split(' ').next() == Some(package)).count()
+        };
+        let counts = [&direct.0, &direct.1, &pooled.0, &pooled.1].map(of);
+        println!(
+            "{package}: pass and fail straight {} {}, through {} {}",
+            counts[0], counts[1], counts[2], counts[3]
+        );
+    }
     let only: BTreeSet<_> = pooled.1.difference(&direct.1).collect();
     println!("pgx: {} fail only through: {only:#?}", only.len());
     assert!(direct.0.len() > 500, "the tests run at all");
@@ -184,7 +225,7 @@ const DJANGO_TESTS: [&str; 14] = [
     "backends",
     "transactions",
     "transaction_hooks",
-    "atomic_requests",
+    "handlers",
     "select_for_update",
     "async.test_async_queryset",
     "db_functions",

@@ -6,6 +6,8 @@
 
 mod oracle;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use oracle::{Expected, Oracle, SESSION, TRANSACTION, Talk, USER, has_full_size, pooler};
 use testkit::message::{
     all, bind, close_portal, close_statement, describe_portal, describe_statement, execute, flush, parse,
@@ -412,4 +414,25 @@ fn without_the_function_names_go_to_the_server_as_they_are() {
     let mut next = howdah.session(USER, TRANSACTION);
     assert_eq!(next.ask(all(&[parse("as_it_is", "select 2", &[]), sync()])), "E(42P05) ZI");
     assert_eq!(value(&mut next, "as_it_is", &[]), "1");
+}
+
+#[test]
+fn a_name_stays_given_when_its_batch_is_canceled_before_it_is_described() {
+    let oracle = Oracle::new();
+    // A text that a server has already is not parsed again: then nothing runs that could take too long.
+    let runs = AtomicUsize::new(10);
+    let canceled = |talk: &mut Talk| {
+        let text = format!("select $1::int /* {} */", runs.fetch_add(1, Ordering::Relaxed));
+        talk.ask(&[query("set statement_timeout = '50ms'")]);
+        talk.send(&[parse("n", &text, &[]), flush()]);
+        talk.messages(2);
+        talk.ask(&[describe_statement("n"), sync()]);
+        talk.ask(&[query("reset statement_timeout")]);
+        talk.ask(&[parse("n", "select 2", &[]), sync()]);
+        talk.ask(&[bind("", "n", &[Some("1")]), execute("", 0), sync()]);
+        talk.ask(&[close_statement("n"), parse("n", "select 2", &[]), run("n"), sync()]);
+    };
+    let expected =
+        "C(SET) ZI 1 E(57014) ZI C(RESET) ZI E(42P05) ZI 2 D C(SELECT 1) ZI 3 1 2 D C(SELECT 1) ZI";
+    oracle.agree(canceled, expected);
 }

@@ -68,6 +68,33 @@ pub fn go_sources(module: &str, version: &str) -> PathBuf {
     })
 }
 
+/// A directory with packages of npm, to be named in NODE_PATH.
+pub fn node_packages(packages: &[&str]) -> PathBuf {
+    let made = made_once(&format!("node-{}", named(packages)), |place| {
+        ensure_packages(&missing(&[("nodejs", on_path("node")), ("npm", on_path("npm"))]));
+        let mut command = Command::new("npm");
+        command
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(place)
+            .args(packages);
+        must(command);
+    });
+    made.join("node_modules")
+}
+
+/// Ruby with ActiveRecord as Debian has them.
+pub fn ruby() -> Command {
+    let present = |package: &str| Path::new("/usr/share/doc").join(package).exists();
+    let packages = ["ruby", "ruby-activerecord", "ruby-pg"].map(|package| (package, present(package)));
+    ensure_packages(&missing(&packages));
+    Command::new("ruby")
+}
+
+/// Names of packages as one of a directory.
+fn named(packages: &[&str]) -> String {
+    packages.join("-").replace(['/', '@', ':'], "_")
+}
+
 /// Go, in this directory.
 pub fn go(directory: &Path) -> Command {
     let mut command = Command::new("go");
