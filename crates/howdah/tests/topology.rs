@@ -3,6 +3,7 @@
 
 mod stage;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stage::bare;
@@ -190,7 +191,7 @@ fn an_engine_with_a_certificate_is_checked_by_authority_and_name() {
     for (engine, authority, words) in [
         (&other, authority.as_str(), "not valid for name"),
         (&engine, "", "UnknownIssuer"),
-        (&engine, "/nowhere", "topology_tls_ca_file"),
+        (&engine, "/nowhere", "topology_tls: \"/nowhere\""),
     ] {
         let howdah = pooler(engine, authority);
         eventually_shown(&howdah, "SHOW NODES", |rows| {
@@ -199,6 +200,45 @@ fn an_engine_with_a_certificate_is_checked_by_authority_and_name() {
                 && cell(&rows[0], "topology").is_some_and(|text| text.contains(words))
         });
     }
+}
+
+/// As Patroni with `verify_client: required`: it answers nobody without a certificate of its authority's.
+#[test]
+fn an_engine_that_wants_a_certificate_is_shown_ours() {
+    let server = primary();
+    let (home, elsewhere) = (TempDir::new(), TempDir::new());
+    let certificates = Certificates::write(home.path());
+    let own = certificates.client("howdah", "howdah");
+    let strange = Certificates::write(elsewhere.path()).client("stranger", "howdah");
+    let engine = HttpServer::start_tls_for_known(
+        members(&[member(server.port(), "")]),
+        &certificates.server("engine", &["localhost"]),
+        &certificates.authority(),
+    );
+    let entry = format!(
+        "topology=patroni:https://localhost:{} dbname=postgres target_session_attrs=any",
+        engine.port()
+    );
+    let howdah = bare()
+        .database("db", &entry)
+        .user("postgres", "")
+        .setting("monitor_user", "postgres")
+        .setting("topology_interval", "0.1")
+        .setting("topology_tls_ca_file", &certificates.authority().to_string_lossy())
+        .start();
+    let plain = howdah.ini_text();
+    let with = |(certificate, key): &(PathBuf, PathBuf)| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("{plain}topology_tls_cert_file = {certificate}\ntopology_tls_key_file = {key}\n")
+    };
+    for (ini, words) in [(plain.clone(), "CertificateRequired"), (with(&strange), "not told")] {
+        howdah.reload_ini(&ini);
+        wait_for_topology(&howdah, words);
+        assert_eq!(howdah.admin_value("SHOW NODES", &[], "host"), "");
+    }
+    howdah.reload_ini(&with(&own));
+    wait_for_rows(&howdah, 1);
+    howdah.login(&Login::new("postgres", "db")).sql("select 1");
 }
 
 #[test]

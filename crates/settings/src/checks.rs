@@ -107,11 +107,25 @@ pub(crate) fn problems(general: &General, set_at: &BTreeMap<&'static str, Place>
     needs("auth_type", unverified, "client_tls_sslmode", "client_tls_sslmode = verify-full");
     let rules_missing = general.auth_type == AuthType::Hba && general.auth_hba_file.is_empty();
     needs("auth_type", rules_missing, "auth_hba_file", "a file of rules");
-    let (key, certificate) = (&general.server_tls_key_file, &general.server_tls_cert_file);
-    let only_key = !key.is_empty() && certificate.is_empty();
-    needs("server_tls_key_file", only_key, "server_tls_cert_file", "a key and its certificate");
-    let only_certificate = key.is_empty() && !certificate.is_empty();
-    needs("server_tls_cert_file", only_certificate, "server_tls_key_file", "a certificate and its key");
+    for (key_name, key, certificate_name, certificate) in [
+        (
+            "server_tls_key_file",
+            &general.server_tls_key_file,
+            "server_tls_cert_file",
+            &general.server_tls_cert_file,
+        ),
+        (
+            "topology_tls_key_file",
+            &general.topology_tls_key_file,
+            "topology_tls_cert_file",
+            &general.topology_tls_cert_file,
+        ),
+    ] {
+        let only_key = !key.is_empty() && certificate.is_empty();
+        needs(key_name, only_key, certificate_name, "a key and its certificate");
+        let only_certificate = key.is_empty() && !certificate.is_empty();
+        needs(certificate_name, only_certificate, key_name, "a certificate and its key");
+    }
     if general.auth_dbname.as_deref() == Some("pgbouncer")
         && let Some(place) = set_at.get("auth_dbname")
     {

@@ -2,6 +2,7 @@
 //!
 //! The time is bounded by whoever asks; the deadline here is for sharing it among addresses. Follows no redirection and keeps nothing.
 
+use std::error::Error;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -38,7 +39,11 @@ impl fmt::Display for HttpFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HttpFault::Connect(error) => error.fmt(f),
-            HttpFault::Protocol(error) => write!(f, "no HTTP: {error}"),
+            // hyper tells what happened, and by its source why.
+            HttpFault::Protocol(error) => match error.source() {
+                Some(source) => write!(f, "no HTTP: {error}: {source}"),
+                None => write!(f, "no HTTP: {error}"),
+            },
             HttpFault::Status(status) => write!(f, "HTTP status {}", status.as_u16()),
             HttpFault::Body => f.write_str("an answer that is too long or was broken off"),
         }

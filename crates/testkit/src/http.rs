@@ -4,7 +4,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 /// An answer, as far as tests look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +63,23 @@ fn exchange_with(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
+fn tls(
+    (certificate, key): &(PathBuf, PathBuf),
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> Arc<ServerConfig> {
+    let chain = CertificateDer::from_pem_file(certificate).expect("made by us");
+    let key = PrivateKeyDer::from_pem_file(key).expect("made by us");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions of its own");
+    let builder = match clients {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    Arc::new(builder.with_single_cert(vec![chain], key).expect("a certificate and its key"))
+}
+
 /// What a server does with a request.
 #[derive(Clone, Debug)]
 pub enum Habit {
@@ -89,17 +108,18 @@ impl HttpServer {
     }
 
     /// Over TLS alone, with this certificate and its key.
-    pub fn start_tls(habit: Habit, (certificate, key): &(PathBuf, PathBuf)) -> HttpServer {
-        let chain = CertificateDer::from_pem_file(certificate).expect("made by us");
-        let key = PrivateKeyDer::from_pem_file(key).expect("made by us");
+    pub fn start_tls(habit: Habit, identity: &(PathBuf, PathBuf)) -> HttpServer {
+        HttpServer::launch(habit, Some(tls(identity, None)))
+    }
+
+    /// The same, for clients alone that show a certificate of this authority's.
+    pub fn start_tls_for_known(habit: Habit, identity: &(PathBuf, PathBuf), authority: &Path) -> HttpServer {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions of its own")
-            .with_no_client_auth()
-            .with_single_cert(vec![chain], key)
-            .expect("a certificate and its key");
-        HttpServer::launch(habit, Some(Arc::new(config)))
+        let mut roots = RootCertStore::empty();
+        let authority = CertificateDer::from_pem_file(authority).expect("made by us");
+        roots.add(authority).expect("an authority");
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+        HttpServer::launch(habit, Some(tls(identity, Some(verifier.build().expect("one authority")))))
     }
 
     fn launch(habit: Habit, tls: Option<Arc<ServerConfig>>) -> HttpServer {

@@ -233,6 +233,12 @@ table! {
     /// The certificates that a `topology` of `https:` URLs is checked against. Empty: those of the system.
     topology_tls_ca_file: String = Kind::Path, Some(""), Reload, Built;
 
+    /// Our private key for the `https:` URLs of a `topology`, where a client's certificate is asked for.
+    topology_tls_key_file: String = Kind::Path, Some(""), Reload, Built;
+
+    /// Our certificate for them.
+    topology_tls_cert_file: String = Kind::Path, Some(""), Reload, Built;
+
     group "Limits of time";
 
     /// Close a client that sends nothing for this long while it has no server; 0 = never.

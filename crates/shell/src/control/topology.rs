@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use patroni::Report;
-use settings::{SslMode, Topology, Url};
+use settings::{General, SslMode, Topology, Url};
 use tokio::task::AbortHandle;
 
 use super::Control;
@@ -26,8 +26,16 @@ pub(super) struct Watches(Mutex<BTreeMap<Topology, AbortHandle>>);
 struct Asker {
     /// The URL that answered last.
     first: usize,
-    /// For URLs that want it, with the file that it was made of.
-    tls: Option<(String, ServerTls)>,
+    /// For URLs that want it, with the files that it was made of.
+    tls: Option<(TlsFiles, ServerTls)>,
+}
+
+/// What the settings say of `https:` URLs.
+#[derive(Clone, PartialEq, Eq)]
+struct TlsFiles {
+    authorities: String,
+    certificate: String,
+    key: String,
 }
 
 impl Control {
@@ -89,12 +97,7 @@ impl Control {
 
     async fn ask_url(&self, url: &Url, asker: &mut Asker) -> Result<Report, String> {
         let settings = self.shared.settings();
-        let ca_file = &settings.general.topology_tls_ca_file;
-        let tls = match (url.tls, &asker.tls) {
-            (false, _) => ServerTls::DISABLED,
-            (true, Some((file, tls))) if file == ca_file => tls.clone(),
-            (true, _) => asker.tls.insert((ca_file.clone(), topology_tls(ca_file)?)).1.clone(),
-        };
+        let tls = if url.tls { asker.tls(&settings.general)? } else { ServerTls::DISABLED };
         let limit = settings.general.topology_timeout.max(INTERVAL_LEAST);
         let bounds = (patroni::BYTES_MAX, Deadline::after(limit));
         let answer = http::get(url, "/cluster", bounds, (&tls, &self.dns));
@@ -106,19 +109,39 @@ impl Control {
     }
 }
 
-/// Always with the name checked: who can say where the servers are can have everybody's queries.
-fn topology_tls(ca_file: &str) -> Result<ServerTls, String> {
-    let options = TlsOptions {
-        mode: SslMode::VerifyFull,
-        key_file: None,
-        cert_file: None,
-        ca_file: (!ca_file.is_empty()).then(|| ca_file.into()),
-        v1_2: true,
-        v1_3: true,
-        ciphers: String::new(),
-        tls13_ciphers: String::new(),
-    };
-    ServerTls::load(&options).map_err(|fault| format!("topology_tls_ca_file: {fault}"))
+impl Asker {
+    fn tls(&mut self, general: &General) -> Result<ServerTls, String> {
+        let files = TlsFiles {
+            authorities: general.topology_tls_ca_file.clone(),
+            certificate: general.topology_tls_cert_file.clone(),
+            key: general.topology_tls_key_file.clone(),
+        };
+        if let Some((of, tls)) = &self.tls
+            && *of == files
+        {
+            return Ok(tls.clone());
+        }
+        let tls = files.load()?;
+        Ok(self.tls.insert((files, tls)).1.clone())
+    }
+}
+
+impl TlsFiles {
+    /// Always with the name checked: who can say where the servers are can have everybody's queries.
+    fn load(&self) -> Result<ServerTls, String> {
+        let path = |text: &str| (!text.is_empty()).then(|| text.into());
+        let options = TlsOptions {
+            mode: SslMode::VerifyFull,
+            key_file: path(&self.key),
+            cert_file: path(&self.certificate),
+            ca_file: path(&self.authorities),
+            v1_2: true,
+            v1_3: true,
+            ciphers: String::new(),
+            tls13_ciphers: String::new(),
+        };
+        ServerTls::load(&options).map_err(|fault| format!("topology_tls: {fault}"))
+    }
 }
 
 /// However the settings read, nobody is asked in a tight loop.

@@ -345,6 +345,14 @@ const KEYS_NEED_ONE_ANOTHER: &[(&str, &str)] = &[
         "2:24: server_tls_cert_file: needs server_tls_key_file; allowed: a certificate and its key",
     ),
     (
+        "topology_tls_key_file = k",
+        "2:25: topology_tls_key_file: needs topology_tls_cert_file; allowed: a key and its certificate",
+    ),
+    (
+        "topology_tls_cert_file = c",
+        "2:26: topology_tls_cert_file: needs topology_tls_key_file; allowed: a certificate and its key",
+    ),
+    (
         "auth_dbname = pgbouncer",
         "2:15: auth_dbname: this name is the console's; allowed: any name but pgbouncer",
     ),
