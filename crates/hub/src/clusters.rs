@@ -194,13 +194,25 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     }
 
     /// A node for a connection that is not a pool's: the primary, or any that answers.
-    pub(crate) fn any_place(&mut self, now: Moment, key: &PoolKey, writes: bool) -> Option<Place> {
+    pub(crate) fn any_node(
+        &mut self,
+        now: Moment,
+        key: &PoolKey,
+        is_of_primary: bool,
+    ) -> Option<(NodeRef, Place)> {
         let (id, ..) = self.cluster_of(key)?;
         let watched = self.clusters.all.get_mut(&id)?;
-        let wanted = if writes { Wanted::Primary } else { Wanted::Any };
+        let wanted = if is_of_primary { Wanted::Primary } else { Wanted::Any };
         let node = watched.cluster.choose(now, wanted, Balance::First, &[])?;
         watched.cluster.released(node);
-        Some(watched.places[node.index()].clone())
+        Some((NodeRef { cluster: id, node }, watched.places[node.index()].clone()))
+    }
+
+    /// Whether a connection that listens on this node hears nothing of worth there any more: it is out, or not the
+    /// primary, and others notify.
+    pub fn is_no_place_to_listen(&self, at: NodeRef) -> bool {
+        let watched = self.clusters.all.get(&at.cluster);
+        watched.is_none_or(|watched| watched.cluster.fate(at.node, Wanted::Primary) != Fate::Keep)
     }
 
     pub(crate) fn cluster_of(&self, key: &PoolKey) -> Option<(ClusterId, Wanted, Balance)> {

@@ -123,6 +123,8 @@ pub enum Next {
 pub struct ServerEnd {
     /// Its address.
     pub addr: String,
+    /// Its port.
+    pub port: u16,
     /// The process id of the session.
     pub process_id: u32,
 }

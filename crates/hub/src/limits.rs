@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::LoginSecret;
+use cluster::Wanted;
 use model::{Moment, PoolId};
 use pool::Ended;
 use settings::{ServerAuth, SslMode};
 
-use crate::cell::PoolCell;
+use crate::cell::{PoolCell, PoolKey};
 use crate::clusters::{NodeRef, Place, places};
 use crate::fanout::Target;
 use crate::hub::{Hub, Record};
@@ -95,19 +96,27 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         self.shared_order(now, cell, false)
     }
 
-    fn shared_order(&mut self, now: Moment, cell: &PoolCell<C, S>, writes: bool) -> Option<OpenOrder> {
+    fn shared_order(&mut self, now: Moment, cell: &PoolCell<C, S>, is_of_primary: bool) -> Option<OpenOrder> {
         let settings = Arc::clone(&self.settings);
         let database = self.database(&settings, &cell.key.database)?;
         let mut order = self.order(cell, database);
-        order.places = match self.any_place(now, &cell.key, writes) {
-            Some(place) => vec![place],
-            None => self.places(&cell.key.database, database),
-        };
+        match self.any_node(now, &cell.key, is_of_primary) {
+            Some((node, place)) => (order.node, order.places) = (Some(node), vec![place]),
+            // Who is the primary nobody knows now; any other would be the wrong one.
+            None if is_of_primary && self.is_choosy(&cell.key) => return None,
+            None => order.places = self.places(&cell.key.database, database),
+        }
         // There is none as long as the members are not known.
         (!order.places.is_empty()).then_some(order)
     }
 
-    /// How to reach the servers of a pool to listen there; `None` if its database is paused or gone.
+    /// Whether a pool's servers must be on nodes of a certain role.
+    fn is_choosy(&self, key: &PoolKey) -> bool {
+        self.cluster_of(key).is_some_and(|(_, wanted, _)| wanted != Wanted::Any)
+    }
+
+    /// How to reach the servers of a pool to listen there, which is on the primary; `None` if its database is paused or
+    /// gone, or there is no primary.
     pub fn listen_order(&mut self, now: Moment, cell: &PoolCell<C, S>) -> Option<OpenOrder> {
         if self.is_paused(&cell.key.database) { None } else { self.shared_order(now, cell, true) }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hub::{Channel, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, Target};
 use model::{ClientId, Moment, PoolId, Refusal};
@@ -95,7 +96,7 @@ struct Inner {
 impl Inner {
     fn renew(&self, listeners: &[ListenerId]) {
         for waker in listeners.iter().filter_map(|id| self.wakers.get(id)) {
-            waker.renew.store(true, std::sync::atomic::Ordering::Release);
+            waker.renew.store(true, Ordering::Release);
             waker.changed.notify_one();
         }
     }
@@ -107,7 +108,9 @@ pub struct Waker {
     /// Something changed.
     pub changed: Notify,
     /// Its connection must be made anew.
-    pub renew: std::sync::atomic::AtomicBool,
+    pub renew: AtomicBool,
+    /// Nodes are not as before: it may have to go, or have somewhere to go.
+    pub nodes_changed: AtomicBool,
 }
 
 impl Listeners {
@@ -187,6 +190,14 @@ impl Listeners {
         let mut inner = self.0.lock();
         let ending = inner.fanout.leave_database(target);
         for waker in ending.iter().filter_map(|id| inner.wakers.get(id)) {
+            waker.changed.notify_one();
+        }
+    }
+
+    /// Nodes of clusters are not as before: each keeper looks where its connection is.
+    pub fn nodes_changed(&self) {
+        for waker in self.0.lock().wakers.values() {
+            waker.nodes_changed.store(true, Ordering::Release);
             waker.changed.notify_one();
         }
     }

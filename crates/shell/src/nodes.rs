@@ -33,6 +33,7 @@ impl Shared {
                 self.judge(&moored);
             }
         }
+        self.listeners.nodes_changed();
     }
 
     /// A server whose node is out, or is no longer what its pool wants, is closed when it is free; one whose

@@ -433,11 +433,12 @@ impl<C: Clone> Listener<C> {
             State::Connecting | State::Down(_) if self.losses > 0 => "lost",
             State::Connecting | State::Down(_) => "connecting",
         };
+        let first = self.target.places.first().map_or(0, |place| place.port);
         ListenerRow {
             id: id.0.get(),
             database: self.target.dbname.clone(),
             addr: self.end.as_ref().map(|end| end.addr.clone()),
-            port: self.target.places.first().map_or(0, |place| place.port),
+            port: self.end.as_ref().map_or(first, |end| end.port),
             remote_pid: self.end.as_ref().map_or(0, |end| end.process_id),
             client_encoding: String::from_utf8_lossy(&self.target.encoding).into_owned(),
             state,

@@ -23,7 +23,7 @@ fn target(dbname: &str) -> Target {
 }
 
 fn end() -> ServerEnd {
-    ServerEnd { addr: "127.0.0.1".to_owned(), process_id: 7 }
+    ServerEnd { addr: "127.0.0.1".to_owned(), port: 5432, process_id: 7 }
 }
 
 /// A registry with one database, where clients are numbers and the pool of each is its number.

@@ -116,6 +116,38 @@ fn a_list_with_nobody_of_the_old_one_is_another_cluster() {
 }
 
 #[test]
+fn a_listener_goes_to_the_primary_alone_and_leaves_what_no_longer_is_one() {
+    let mut bench = started(&list("a,b"));
+    let (_, cell) = bench.member("app", "ann");
+    let order = |bench: &mut Bench| bench.hub.listen_order(bench.now, &cell);
+    assert!(order(&mut bench).is_none(), "nobody knows the primary yet");
+    bench.answer(&["a", "b"]);
+    let on = |bench: &mut Bench| order(bench).expect("a primary").node.expect("of the cluster");
+    let (first, second) = (bench.node("a").at, bench.node("b").at);
+    assert_eq!(on(&mut bench), first);
+    assert!(!bench.hub.is_no_place_to_listen(first));
+    assert!(bench.hub.is_no_place_to_listen(second), "a standby hears nothing");
+    for _ in 0..2 {
+        let _ = bench.hub.probed(bench.now, first, Err(cluster::Failure::Silent));
+    }
+    assert!(bench.hub.is_no_place_to_listen(first), "it is frozen");
+    assert!(order(&mut bench).is_none());
+    let promoted = Answer { in_recovery: false, timeline: 2, started: 1, ..NODE };
+    let _ = bench.hub.probed(bench.now, second, Ok(promoted));
+    assert_eq!(on(&mut bench), second);
+    assert!(!bench.hub.is_no_place_to_listen(second));
+    // Thawed, it says what it was.
+    let _ = bench.hub.probed(bench.now, first, Ok(Answer { in_recovery: false, ..NODE }));
+    assert!(bench.hub.is_no_place_to_listen(first));
+    // A node that is drained, or of a cluster that is gone.
+    let _ = bench.hub.set_drained(bench.now, "b", true);
+    assert!(bench.hub.is_no_place_to_listen(second));
+    let _ = bench.reload("[databases]\napp = host=a,b user=ann\n");
+    assert!(bench.hub.is_no_place_to_listen(second));
+    assert_eq!(order(&mut bench).expect("any host").places.len(), 2);
+}
+
+#[test]
 fn a_list_that_another_entry_still_has_stays_its_own() {
     let two = |other: &str| {
         let entry = "user=ann target_session_attrs=primary";

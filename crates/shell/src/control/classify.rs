@@ -46,6 +46,11 @@ impl Catalogs {
     pub(super) fn forget(&self, pools: &[PoolId]) {
         self.kept.lock().retain(|pool, _| !pools.contains(pool));
     }
+
+    /// Closes the connections that are not in use.
+    pub(super) fn close_idle(&self) {
+        self.kept.lock().clear();
+    }
 }
 
 impl Control {
@@ -113,7 +118,7 @@ impl Control {
     /// All verdicts are found out anew: what they were made of may have changed.
     pub(super) fn forget_verdicts(&self) {
         *self.catalogs.renewed.lock() = Instant::now();
-        self.catalogs.kept.lock().clear();
+        self.catalogs.close_idle();
         self.shared.homes().iter().for_each(|home| home.forget_verdicts());
     }
 

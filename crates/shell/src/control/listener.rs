@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hub::{Channel, ListenerId, Next, ServerEnd, Target};
+use hub::{Channel, ListenerId, Next, NodeRef, ServerEnd, Target};
 use model::{Moment, PoolId, Refusal};
 use settings::ListenLost;
 use tokio::time::Instant;
@@ -40,12 +40,17 @@ struct Keeper {
     answer_by: Option<Instant>,
     /// How many connections were tried: the hosts take turns.
     tries: usize,
+    /// The node that it is connected to, or being connected to, if its database has a cluster.
+    at: Option<NodeRef>,
+    /// There was nowhere to connect to.
+    is_held: bool,
 }
 
 impl Control {
     /// Looks after a listener for as long as anybody needs it.
     pub(super) async fn keep_listener(self: Arc<Self>, id: ListenerId, waker: Arc<Waker>) {
-        let mut keeper = Keeper { control: self, id, waker, line: None, answer_by: None, tries: 0 };
+        let (line, answer_by, at) = (None, None, None);
+        let mut keeper = Keeper { control: self, id, waker, line, answer_by, tries: 0, at, is_held: false };
         while let Some(rests_until) = keeper.act().await {
             match keeper.wait(rests_until).await {
                 Event::Look => {}
@@ -55,26 +60,30 @@ impl Control {
         }
     }
 
-    async fn open_listener(
+    /// How to connect a listener, and to which node of a cluster; `None` if there is nowhere to connect to.
+    fn listener_order(
         &self,
         id: ListenerId,
         pool: PoolId,
         tries: usize,
-    ) -> Result<Line, Option<ConnectError>> {
-        let target = self.shared.listeners.fanout().target(id).cloned();
-        let home = self.shared.home_of(pool);
+    ) -> Option<(ConnectOrder, Option<NodeRef>)> {
+        let target = self.shared.listeners.fanout().target(id).cloned()?;
+        let home = self.shared.home_of(pool)?;
         let now = self.shared.clock.now();
-        let order = home.and_then(|home| self.shared.hub.lock().listen_order(now, &home.cell));
-        let (Some(target), Some(mut order)) = (target, order) else { return Err(None) };
+        let mut order = self.shared.hub.lock().listen_order(now, &home.cell)?;
         let count = order.places.len().max(1);
         order.places.rotate_left(tries % count);
         let fixed: [(&[u8], &[u8]); 2] =
             [(b"client_encoding", &target.encoding), (b"application_name", b"howdah listener")];
-        let order = ConnectOrder {
+        let connect = ConnectOrder {
             parameters: fixed.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             ..self.lookup_order(&order, "")
         };
-        Line::open(&order, &self.context).await.map_err(Some)
+        Some((connect, order.node))
+    }
+
+    fn is_no_place_to_listen(&self, at: NodeRef) -> bool {
+        self.shared.hub.lock().is_no_place_to_listen(at)
     }
 
     /// The settings have changed: listeners follow their pools.
@@ -123,6 +132,9 @@ impl Keeper {
                 self.control.shared.listeners.fanout().retry(self.now(), self.id);
             }
         }
+        if self.waker.nodes_changed.swap(false, Ordering::AcqRel) {
+            self.follow_nodes();
+        }
         match self.control.shared.listeners.next(self.now(), self.id) {
             Next::End => {
                 if let Some(line) = self.line.take() {
@@ -139,8 +151,41 @@ impl Keeper {
         Some(Moment::default())
     }
 
+    /// A server that is frozen, or was the primary, would be silent for good: it is not waited for.
+    fn follow_nodes(&mut self) {
+        if self.line.is_some() {
+            if self.at.is_some_and(|at| self.control.is_no_place_to_listen(at)) {
+                self.lost("its node is out, or no longer the primary");
+            }
+        } else if self.is_held {
+            self.control.shared.listeners.fanout().retry(self.now(), self.id);
+        }
+    }
+
+    /// `Err(None)`: there is nowhere to connect to, or no longer.
+    async fn open(&mut self, pool: PoolId) -> Result<Line, Option<ConnectError>> {
+        let order = self.control.listener_order(self.id, pool, self.tries);
+        let (order, at) = order.ok_or(None)?;
+        self.at = at;
+        let opening = Line::open(&order, &self.control.context);
+        tokio::pin!(opening);
+        loop {
+            tokio::select! {
+                biased;
+                opened = &mut opening => return opened.map_err(Some),
+                // What else it says is looked at afterwards.
+                () = self.waker.changed.notified() => {
+                    if at.is_some_and(|at| self.control.is_no_place_to_listen(at)) {
+                        return Err(None);
+                    }
+                }
+            }
+        }
+    }
+
     async fn connect(&mut self, pool: PoolId) {
-        let opened = self.control.open_listener(self.id, pool, self.tries).await;
+        let opened = self.open(pool).await;
+        self.is_held = matches!(opened, Err(None));
         let now = self.now();
         let listeners = &self.control.shared.listeners;
         match opened {
@@ -151,7 +196,9 @@ impl Keeper {
                     line.remote,
                     line.process_id
                 );
-                let end = ServerEnd { addr: line.remote.address(), process_id: line.process_id };
+                let remote = &line.remote;
+                let end =
+                    ServerEnd { addr: remote.address(), port: remote.port(), process_id: line.process_id };
                 self.line = Some(line);
                 self.answer_by = None;
                 listeners.fanout().opened(now, self.id, end);
@@ -160,7 +207,7 @@ impl Keeper {
                 self.tries += 1;
                 match error {
                     Some(error) => tracing::warn!("listener {}: {error}", self.id),
-                    None => tracing::debug!("listener {}: its database is paused or gone", self.id),
+                    None => tracing::debug!("listener {}: there is nowhere to connect to", self.id),
                 }
                 let refused = listeners.fanout().failed(now, self.id);
                 self.control.tell_listeners(refused, || Letter::Listening(false));

@@ -58,6 +58,10 @@ impl Control {
         });
         let shared = &self.shared;
         let work = shared.hub.lock().probed(shared.clock.now(), at, outcome);
+        if !work.recheck.is_empty() {
+            // They are idle, and a server that shuts down in order would wait for them.
+            self.catalogs.close_idle();
+        }
         shared.carry_out(work);
     }
 }
