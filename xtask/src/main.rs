@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod demo;
 mod documents;
+mod experiments;
 mod layers;
 mod process;
 mod setup;
@@ -41,6 +42,8 @@ enum Command {
     Bench(bench::Options),
     /// Run applications that know nothing of poolers, and compare with what they do without one
     Apps(apps::Options),
+    /// Do harm to servers under load, at full length, and hold what clients notice against limits
+    Experiments(experiments::Options),
     /// Install what the other commands need and the machine lacks
     Setup,
     /// Check that no crate depends on what its layer must not know
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Ci(options) => ci::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Apps(options) => apps::run(&options),
+        Command::Experiments(options) => experiments::run(&options),
         Command::Setup => setup::run(),
         Command::Layers => layers::run(),
         Command::Tidy(options) => tidy::run(&options),

@@ -3,11 +3,13 @@
 //! Takes root, for a name server on port 53 and a resolver's file of the pooler's own.
 #![allow(clippy::disallowed_methods)] // the stage starts programs
 
+mod figures;
 mod stage;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use figures::{Figures, is_full};
 use stage::bare;
 use testkit::{DnsMode, DnsServer, Howdah, Pgbench, PostgresOptions, Version, eventually, os};
 
@@ -37,13 +39,33 @@ fn names_that_fail_cost_nobody_anything_while_the_address_is_unchanged() {
         .start();
     let bench = |database: &str| Pgbench::new(&server, howdah.port(), "postgres", database);
     bench("plain").fill(1);
-    for mode in [DnsMode::NxDomain, DnsMode::ServFail, DnsMode::Silent] {
-        names.set(mode);
-        for database in ["plain", "cluster"] {
-            fails_unnoticed(&howdah, &names, &bench(database), &format!("{database}, {mode:?}"));
+    let figures = Figures::new("names that fail");
+    let steady = |database: &'static str| {
+        let bench = bench(database).argument("--no-vacuum").argument("--client=20").argument("--jobs=2");
+        move || bench.argument("--rate=200").argument("--time=70").run()
+    };
+    std::thread::scope(|scope| {
+        // Beside those that come in crowds, there are those who are there all the time.
+        let there = is_full().then(|| ["plain", "cluster"].map(|database| scope.spawn(steady(database))));
+        let mut logins = 0;
+        for mode in [DnsMode::NxDomain, DnsMode::ServFail, DnsMode::Silent] {
+            names.set(mode);
+            figures.go_on(&format!("{mode:?}"), Duration::from_secs(9));
+            for database in ["plain", "cluster"] {
+                fails_unnoticed(&howdah, &names, &bench(database), &format!("{database}, {mode:?}"));
+                logins += 950;
+            }
+            figures.go_on(&format!("{mode:?}"), Duration::from_secs(9));
+            names.set(DnsMode::Address);
         }
-        names.set(DnsMode::Address);
-    }
+        figures.count("logins, 950 at once", logins, None);
+        for report in there.into_iter().flatten().map(|run| run.join().expect("no panic")) {
+            assert!(report.success && report.complaints.is_empty(), "{}", report.complaints);
+            figures.count("transactions of those that were there", report.transactions as usize, None);
+        }
+        figures.count("questions to the name server", names.asked(), None);
+        figures.count("errors", 0, Some(0));
+    });
 }
 
 /// Containers may have a root that may not.

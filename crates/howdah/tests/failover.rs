@@ -1,17 +1,20 @@
 //! A cluster of real servers behind the pooler: whoever of them is the primary, the clients go on.
 #![allow(clippy::disallowed_methods)] // clients are threads
 
+mod figures;
 mod ledger;
 mod stage;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use figures::{Figures, sized};
 use ledger::{Ledger, Style};
 use stage::bare;
 use testkit::message::query;
 use testkit::{
-    Howdah, HowdahOptions, Login, Pgbench, Postgres, PostgresOptions, Raw, StopMode, Version, eventually,
+    Event, Howdah, HowdahOptions, Login, Pgbench, Postgres, PostgresOptions, Raw, StopMode, Version,
+    eventually,
 };
 
 /// How long a test waits for what must come.
@@ -84,32 +87,45 @@ fn new_servers_go_to_the_primary_and_follow_it() {
 /// was lost. Answers what errors there were.
 fn check_ledger(
     howdah: &Howdah,
-    style: Style,
-    first: &Postgres,
-    last: &Postgres,
+    clients: (usize, Style),
+    (first, last): (&Postgres, &Postgres),
     harm: impl FnOnce(&Ledger),
-) -> Vec<String> {
+) -> (Vec<String>, Ledger) {
     first.sql(ledger::TABLE);
-    let (accounts, _) = Ledger::keep((&[howdah.port()], &login()), (30, style), harm);
-    ledger::check(accounts, &mut last.session("postgres"))
+    let (accounts, ledger) = Ledger::keep((&[howdah.port()], &login()), clients, harm);
+    (ledger::check(accounts, &mut last.session("postgres")), ledger)
 }
 
 #[test]
 fn death_of_the_primary_costs_only_the_transactions_in_flight() {
-    for style in [Style::Single, Style::Block] {
+    for (style, name) in
+        [(Style::Single, "kill -9, single statements"), (Style::Block, "kill -9, transactions")]
+    {
+        let figures = Figures::new(name);
         let first = primary();
         let second = first.standby();
         make_synchronous(&first);
         let howdah = pooler(&[first.port(), second.port()]).start();
-        let errors = check_ledger(&howdah, style, &first, &second, |_| {
+        let mut promoted = Duration::ZERO;
+        let clients = (sized(30, 200), style);
+        let (errors, ledger) = check_ledger(&howdah, clients, (&first, &second), |_| {
+            figures.go_on("before", Duration::from_secs(5));
+            let start = Instant::now();
             first.kill();
             second.set("synchronous_standby_names", "");
             second.reload();
             second.promote();
+            promoted = start.elapsed();
+            figures.go_on("after", Duration::from_secs(5));
         });
         // Ten servers: no more can have been at work.
         assert!(errors.len() <= 10, "{errors:?}");
         assert!(errors.iter().all(|error| error == "E(08007) ZI"), "{errors:?}");
+        figures.count("clients", clients.0, None);
+        figures.count("answered with 08007", errors.len(), Some(10));
+        figures.count("acknowledged rows lost or doubled, connections lost", 0, Some(0));
+        figures.time("the cluster's own promotion", promoted, None);
+        figures.time("writes back after", ledger.stall(), Some(promoted + Duration::from_millis(500)));
     }
 }
 
@@ -118,7 +134,7 @@ fn fast_shutdown_of_the_primary_costs_single_statements_nothing() {
     let first = primary();
     let second = first.standby();
     let howdah = pooler(&[first.port(), second.port()]).start();
-    let errors = check_ledger(&howdah, Style::Single, &first, &second, |_| {
+    let (errors, _) = check_ledger(&howdah, (30, Style::Single), (&first, &second), |_| {
         // It sends all it has before it ends. With synchronous replication it would let go of clients that wait for
         // a standby, with a warning and no answer: of those nobody can say more than 08007.
         first.stop(StopMode::Fast);
@@ -135,9 +151,13 @@ fn planned_switchover_is_not_noticed() {
     let bench = Pgbench::new(&first, howdah.port(), "postgres", "db");
     bench.fill(1);
     let over = AtomicBool::new(false);
+    let figures = Figures::new("planned switchover");
+    let (clients, seconds) = sized((50, 12), (200, 30));
+    let mut own = Duration::ZERO;
     let report = std::thread::scope(|scope| {
         let run = scope.spawn(|| {
-            let run = bench.argument("--client=50").argument("--jobs=4").argument("--time=12").run();
+            let run = bench.argument(&format!("--client={clients}")).argument("--jobs=4");
+            let run = run.argument(&format!("--time={seconds}")).run();
             over.store(true, Ordering::SeqCst);
             run
         });
@@ -145,9 +165,12 @@ fn planned_switchover_is_not_noticed() {
             let counts = first.sql("select count(*) from pgbench_history");
             counts[0][0].as_deref().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0) > 1000
         });
+        figures.go_on("before", Duration::from_secs(10));
+        let start = Instant::now();
         // No new sessions; those there are end their transactions, and are closed by the pooler.
         first.stop(StopMode::Smart);
         second.promote();
+        own = start.elapsed();
         run.join().expect("no panic")
     });
     assert!(report.success, "{}", report.complaints);
@@ -158,6 +181,12 @@ fn planned_switchover_is_not_noticed() {
         .expect("a number");
     assert_eq!(after, report.transactions, "every transaction is there once");
     assert!(over.load(Ordering::SeqCst));
+    let stall = second.sql(ledger::PGBENCH_STALL)[0][0].as_deref().expect("a time").parse().expect("seconds");
+    figures.count("clients of pgbench", clients, None);
+    figures.count("transactions", after as usize, None);
+    figures.count("client errors", report.complaints.matches("error").count(), Some(0));
+    figures.time("the cluster's own, from the order to the new primary", own, None);
+    figures.time("stall", Duration::from_secs_f64(stall), Some(own + Duration::from_secs(1)));
 }
 
 #[test]
@@ -165,19 +194,84 @@ fn host_that_accepts_and_never_answers_keeps_nobody_waiting() {
     let first = primary();
     let hole = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = hole.local_addr().expect("bound").port();
+    let figures = Figures::new("host that accepts and never answers");
     let howdah = pooler(&[port, first.port()]).setting("server_connect_timeout", "60").start();
-    let started = std::time::Instant::now();
-    let mut client = howdah.login(&login());
-    assert_eq!(client.value("show port"), first.port().to_string());
+    let clients = sized(1, 200);
+    let longest = wave(&howdah, clients, first.port());
+    figures.count("clients at once", clients, None);
+    figures.time("the longest from login to answer, at first", longest, Some(Duration::from_secs(3)));
     // Not how fast it is, but that no limit of a connection attempt was waited for.
-    assert!(started.elapsed() < Duration::from_secs(30));
+    assert!(longest < Duration::from_secs(30));
     wait_for_node(&howdah, port, "state", "down");
+    let longest = wave(&howdah, clients, first.port());
+    figures.time("the longest, once it is known", longest, Some(Duration::from_secs(1)));
+    howdah.console().sql("RECONNECT");
+    let longest = wave(&howdah, clients, first.port());
+    figures.time("the longest, over new servers", longest, Some(Duration::from_secs(1)));
     let mut others: Vec<Raw> = (0..10).map(|_| howdah.login(&login())).collect();
     for other in &mut others {
         other.sql("begin");
     }
     assert!(node(&howdah, first.port(), "connections") == "10");
     assert_eq!(node(&howdah, port, "connections"), "0");
+}
+
+/// Clients that log in and ask, all at once: the longest that one of them took.
+fn wave(howdah: &Howdah, clients: usize, port: u16) -> Duration {
+    std::thread::scope(|scope| {
+        let one = || {
+            let start = Instant::now();
+            assert_eq!(howdah.login(&login()).value("show port"), port.to_string());
+            start.elapsed()
+        };
+        let all: Vec<_> = (0..clients).map(|_| scope.spawn(one)).collect();
+        all.into_iter().map(|one| one.join().expect("no panic")).max().unwrap_or_default()
+    })
+}
+
+#[test]
+fn rows_that_are_told_while_the_primary_is_frozen_and_after_it_are_kept() {
+    let first = primary();
+    let second = first.standby();
+    make_synchronous(&first);
+    let figures = Figures::new("frozen primary");
+    let howdah = pooler(&[first.port(), second.port()]).start();
+    let clients = (sized(30, 100), Style::Block);
+    let (errors, ledger) = check_ledger(&howdah, clients, (&first, &second), |ledger| {
+        first.freeze_all();
+        let frozen = Instant::now();
+        wait_for_node(&howdah, first.port(), "state", "down");
+        figures.time("the frozen one is out after", frozen.elapsed(), Some(Duration::from_secs(3)));
+        second.set("synchronous_standby_names", "");
+        second.reload();
+        second.promote();
+        figures.time("the other is promoted after", frozen.elapsed(), None);
+        ledger.wait_for_more(300);
+        figures.go_on("frozen", Duration::from_secs(40).saturating_sub(frozen.elapsed()));
+        // From now on it would acknowledge by itself what nobody keeps; and what it had in hand it commits.
+        first.set("synchronous_standby_names", "");
+        first.thaw();
+        first.reload();
+        wait_for_node(&howdah, first.port(), "role", "stale primary");
+        ledger.wait_for_more(300);
+        figures.go_on("thawed", Duration::from_secs(10));
+        assert_eq!(node(&howdah, first.port(), "connections"), "0");
+    });
+    assert!(errors.len() <= 10, "{errors:?}");
+    assert!(errors.iter().all(|error| error == "E(08007) ZI"), "{errors:?}");
+    figures.count("clients", clients.0, None);
+    figures.count("answered with 08007", errors.len(), Some(10));
+    figures.count("acknowledged rows lost", 0, Some(0));
+    figures.time("stall", ledger.stall(), None);
+    let rows = |server: &Postgres| -> usize {
+        let count = server.session("postgres").value("select count(*) from entries");
+        count.parse().expect("a count")
+    };
+    figures.count(
+        "rows of the new timeline that the old one never saw",
+        rows(&second).saturating_sub(rows(&first)),
+        None,
+    );
 }
 
 #[test]
@@ -230,6 +324,70 @@ fn frozen_primary_is_cut_off_and_its_late_answer_reaches_nobody() {
     wait_for_node(&howdah, first.port(), "role", "stale primary");
     assert_eq!(client.value("select count(*) from t"), "1");
     assert_eq!(client.value("show port"), second.port().to_string());
+}
+
+/// The payload of the next notification within a moment, if one comes.
+fn heard(listener: &mut Raw) -> Option<String> {
+    loop {
+        match listener.next(Duration::from_millis(20)) {
+            Event::Message(message) if message.tag == b'A' => {
+                let text = String::from_utf8_lossy(&message.body[4..]).into_owned();
+                return text.split('\0').nth(1).map(str::to_owned);
+            }
+            // Warnings that notifications may have been lost.
+            Event::Message(message) => assert_eq!(message.tag, b'N'),
+            Event::Silence => return None,
+            Event::End(end) => panic!("its connection has ended: {end:?}"),
+        }
+    }
+}
+
+/// Waits until a listener hears what is notified, and nothing else.
+#[track_caller]
+fn wait_until_heard(howdah: &Howdah, listener: &mut Raw, payload: &str) {
+    let mut other = howdah.login(&login());
+    eventually(LIMIT, || {
+        other.sql(&format!("notify news, '{payload}'"));
+        let heard = heard(listener);
+        assert!(heard.is_none() || heard.as_deref() == Some(payload), "{heard:?}");
+        heard.is_some()
+    });
+    while heard(listener).is_some() {}
+}
+
+#[test]
+fn a_listener_leaves_a_frozen_primary_and_hears_the_true_one() {
+    let first = primary();
+    let second = first.standby();
+    let howdah = pooler(&[second.port(), first.port()]).start();
+    let mut listener = howdah.login(&login());
+    listener.sql("listen news");
+    wait_until_heard(&howdah, &mut listener, "before");
+    let at = || howdah.admin_value("SHOW LISTENERS", &[], "port");
+    assert_eq!(at(), first.port().to_string());
+    first.freeze_all();
+    wait_for_node(&howdah, first.port(), "state", "down");
+    second.promote();
+    wait_until_heard(&howdah, &mut listener, "after");
+    assert_eq!(at(), second.port().to_string());
+    first.thaw();
+    wait_for_node(&howdah, first.port(), "role", "stale primary");
+    // What it says now is for nobody.
+    first.sql("notify news, 'of the past'");
+    wait_until_heard(&howdah, &mut listener, "at last");
+}
+
+#[test]
+fn a_listener_lets_a_server_shut_down_in_order() {
+    let first = primary();
+    let second = first.standby();
+    let howdah = pooler(&[first.port(), second.port()]).start();
+    let mut listener = howdah.login(&login());
+    listener.sql("listen news");
+    // It would wait for any session.
+    first.stop(StopMode::Smart);
+    second.promote();
+    wait_until_heard(&howdah, &mut listener, "after");
 }
 
 #[test]

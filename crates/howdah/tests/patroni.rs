@@ -3,11 +3,13 @@
 //! One test of several acts, since such a cluster takes longer to start than each of them.
 #![allow(clippy::disallowed_methods)] // clients are threads
 
+mod figures;
 mod ledger;
 mod stage;
 
 use std::time::{Duration, Instant};
 
+use figures::{Figures, sized};
 use ledger::{Ledger, Style};
 use stage::bare;
 use testkit::{Howdah, HowdahOptions, Login, Patroni, Pgbench, Raw, Version, eventually, eventually_shown};
@@ -97,13 +99,20 @@ fn switchover_that_is_announced_costs_nothing(cluster: &Patroni, howdahs: [&Howd
     bench.fill(1);
     let leader = cluster.leader().expect("somebody leads");
     let mut next = 0;
+    let figures = Figures::new("Patroni: announced switchover");
+    let mut own = Duration::ZERO;
     cluster.announce_to(&howdahs.map(Howdah::port));
     let report = std::thread::scope(|scope| {
-        let run =
-            scope.spawn(|| bench.argument("--client=200").argument("--jobs=4").argument("--time=7").run());
+        let time = format!("--time={}", sized(7, 30));
+        let bench = bench.argument("--client=200").argument("--jobs=4").argument(&time);
+        let run = scope.spawn(move || bench.run());
         let mut session = cluster.session(leader);
         eventually(LIMIT, || session.value("select count(*) > 500 from pgbench_history") == "t");
+        figures.go_on("before", Duration::from_secs(8));
+        let start = Instant::now();
         next = cluster.switch_over();
+        eventually(LIMIT, || cluster.session(next).value("select pg_is_in_recovery()") == "f");
+        own = start.elapsed();
         both_agree_on(howdahs, cluster.port(next));
         run.join().expect("no panic")
     });
@@ -111,10 +120,16 @@ fn switchover_that_is_announced_costs_nothing(cluster: &Patroni, howdahs: [&Howd
     assert!(report.success && !report.complaints.contains("error"), "{report:?}");
     let kept = session.value("select count(*) from pgbench_history");
     assert_eq!(kept, report.transactions.to_string(), "every transaction is there once");
-    let stall = session.value(STALL);
+    let stall = session.value(ledger::PGBENCH_STALL);
     say(&format!(
         "announced switchover under 200 of pgbench: {kept} transactions, 0 errors, stall {stall} s"
     ));
+    let stall = Duration::from_secs_f64(stall.parse().expect("seconds"));
+    figures.count("clients of pgbench", 200, None);
+    figures.count("transactions", report.transactions as usize, None);
+    figures.count("client errors", 0, Some(0));
+    figures.time("the cluster's own, from the order to the new primary", own, None);
+    figures.time("stall", stall, Some(own + Duration::from_secs(1)));
     cluster.wait_for_members(3);
     for howdah in howdahs {
         eventually_shown(howdah, "SHOW NODES", |rows| {
@@ -123,9 +138,6 @@ fn switchover_that_is_announced_costs_nothing(cluster: &Patroni, howdahs: [&Howd
     }
     cluster.announce_to(&[]);
 }
-
-const STALL: &str = "select max(gap)::numeric(6, 2) from (select extract(epoch from mtime - lag(mtime) over \
-    (order by mtime)) as gap from pgbench_history) as gaps";
 
 fn tags_take_readers_away(cluster: &Patroni, howdah: &Howdah) {
     let leader = cluster.leader().expect("somebody leads");
@@ -183,6 +195,12 @@ fn death_of_the_leader_costs_no_connection(cluster: &Patroni, howdahs: [&Howdah;
         ledger.stall().as_secs_f64(),
         errors.len()
     ));
+    let figures = Figures::new("Patroni: kill -9 of leader and Patroni");
+    figures.count("clients over two poolers", CLIENTS, None);
+    figures.count("answered with 08007", errors.len(), Some(2 * SERVERS));
+    figures.count("acknowledged rows lost or doubled, connections lost", 0, Some(0));
+    figures.time("the cluster's own promotion", promoted, None);
+    figures.time("writes back after", ledger.stall(), Some(promoted + Duration::from_millis(500)));
     // Its entry in the store has ended, and so its place in the list.
     for howdah in howdahs {
         eventually_shown(howdah, "SHOW NODES", |rows| {

@@ -1,15 +1,19 @@
 //! Reads that go to standbys: which do, which never do, and that nobody misses what it has written.
 #![allow(clippy::disallowed_methods)] // clients are threads
 
+mod figures;
 mod stage;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use figures::{Figures, is_full, sized};
 use stage::bare;
 use testkit::message::{all, bind, execute, parse, query, sync};
-use testkit::{Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, StopMode, Version, eventually};
+use testkit::{
+    Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, StopMode, Version, cell, eventually,
+};
 
 /// How long a test waits for what must come.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -420,17 +424,74 @@ fn nobody_misses_what_it_has_written_while_a_standby_is_behind() {
 
 #[test]
 fn a_standby_that_applies_late_is_read_from_by_nobody_who_has_just_written() {
+    let figures = Figures::new("reads, one of two standbys 20 s behind");
     let trio = Trio::start();
     fill(&trio);
-    trio.standbys[0].set("recovery_min_apply_delay", "20s");
-    trio.standbys[0].reload();
-    let howdah = trio.pooler("read_write_split=intent").start();
+    if !is_full() {
+        delay(&trio.standbys[0], "20s");
+    }
+    let howdah =
+        trio.pooler(sized("read_write_split=intent", "read_write_split=intent max_replica_lag=2")).start();
     drop(reader(&trio, &howdah));
-    let counts = cycle(&howdah, 8, |cycle| {
+    let clients = sized(8, 32);
+    let counts = cycle(&howdah, clients, |cycle| {
+        if is_full() {
+            falls_behind_and_comes_back(&trio, (&howdah, cycle), &figures);
+        }
         cycle.wait_for_rounds(40);
         eventually(LIMIT, || cycle.reads_at(&trio.standbys[1]) > 50);
     });
     assert_eq!(counts.stale.load(Ordering::SeqCst), 0, "stale reads");
+    figures.count("clients", clients, None);
+    figures.count("reads", counts.by_port.lock().expect("no panic").values().sum(), None);
+    figures.count("stale reads", counts.stale.load(Ordering::SeqCst), Some(0));
+}
+
+/// A standby replays commits so much later.
+fn delay(standby: &Postgres, time: &str) {
+    standby.set("recovery_min_apply_delay", time);
+    standby.reload();
+}
+
+/// Both standbys are well, one falls behind, and comes back. Its limit is two seconds.
+fn falls_behind_and_comes_back(trio: &Trio, (howdah, cycle): (&Howdah, &Cycle), figures: &Figures) {
+    let [late, healthy] = &trio.standbys;
+    let shares = |of: &[&Postgres], when: &str| {
+        let counts = || [&trio.primary, late, healthy].map(|server| cycle.reads_at(server));
+        let (before, ours) = (counts(), of.iter().map(|server| cycle.reads_at(server)).collect::<Vec<_>>());
+        figures.go_on(when, Duration::from_secs(20));
+        let whole = counts().iter().sum::<usize>() - before.iter().sum::<usize>();
+        for (server, before) in of.iter().zip(ours) {
+            let what = format!("{when}: part of the reads of a healthy standby");
+            figures.share(&what, (cycle.reads_at(server) - before, whole), (20, 80));
+        }
+    };
+    let mut session = late.session("postgres");
+    let mut is_behind = |seconds: u32| {
+        session.value(&format!(
+            "select pg_last_wal_receive_lsn() <> pg_last_wal_replay_lsn() \
+             and clock_timestamp() - pg_last_xact_replay_timestamp() > interval '{seconds} s'"
+        )) == "t"
+    };
+    let state = || howdah.admin_value("SHOW NODES", &[("port", &late.port().to_string())], "state");
+    shares(&[late, healthy], "both are well");
+    delay(late, "20s");
+    eventually(LIMIT, || is_behind(2));
+    let begin = Instant::now();
+    eventually(LIMIT, || state() == "lagging");
+    figures.time("the laggard is out after", begin.elapsed(), Some(Duration::from_secs(1)));
+    // What was under way is over.
+    cycle.wait_for_rounds(64);
+    let before = cycle.reads_at(late);
+    shares(&[healthy], "one is 20 s behind");
+    figures.count("reads of the laggard meanwhile", cycle.reads_at(late) - before, Some(0));
+    delay(late, "0");
+    eventually(LIMIT, || !is_behind(1));
+    let begin = Instant::now();
+    eventually(LIMIT, || state() == "up");
+    figures.time("within half of its limit, it is back after", begin.elapsed(), None);
+    figures.go_on("it takes its share again", Duration::from_secs(10));
+    shares(&[late, healthy], "both are well again");
 }
 
 #[test]
@@ -604,7 +665,43 @@ fn a_laggard_loses_the_connections_of_entries_for_standbys_and_gets_them_back() 
     }
     laggard.sql("select pg_wal_replay_pause()");
     trio.primary.sql("create table more as select repeat('x', 100) from generate_series(1, 20000)");
-    eventually(LIMIT, || state(laggard) == "lagging");
+    let seen = |server: &Postgres| {
+        let rows = howdah.admin("SHOW NODES");
+        let port = server.port().to_string();
+        let row = rows.iter().find(|row| cell(row, "port") == Some(&port)).expect("a node").clone();
+        let value = |column| cell(&row, column).expect("a column").to_owned();
+        (value("lag_bytes").parse::<u64>().expect("a number"), value("state"))
+    };
+    eventually(LIMIT, || {
+        let (lag, state) = seen(laggard);
+        assert_eq!(state == "lagging", lag > 200_000, "out by the sample that shows it: {lag} {state}");
+        state == "lagging"
+    });
+    let written = "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint";
+    let replayed = "select pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint";
+    let position =
+        |server: &Postgres, sql| server.session("postgres").value(sql).parse::<u64>().expect("a number");
+    let whole = position(&trio.primary, written) - position(laggard, replayed);
+    eventually(LIMIT, || seen(laggard).0 >= whole);
+    // It is taken back at half of its limit and not before; and one that is in stays in up to the limit.
+    let (behind, _) = seen(laggard);
+    let between = behind + behind / 2;
+    for (limit, wanted) in [
+        (between, "lagging"),
+        (3 * behind, "up"),
+        (between, "up"),
+        (behind / 2, "lagging"),
+        (200_000, "lagging"),
+    ] {
+        let ini = howdah.ini_text().replace("=200000", &format!("={limit}"));
+        howdah.reload_ini(&ini);
+        // Judged since, by what the primary has written meanwhile.
+        let (before, _) = seen(laggard);
+        trio.primary.sql("select pg_logical_emit_message(false, 'x', 'x')");
+        eventually(LIMIT, || seen(laggard).0 > before);
+        let (lag, state) = seen(laggard);
+        assert_eq!(state, wanted, "{lag} of {limit}");
+    }
     let only = |server: &Postgres| vec![server.port().to_string(); 4];
     for database in ["ro", "any_ro"] {
         eventually(LIMIT, || ports(database) == only(healthy));

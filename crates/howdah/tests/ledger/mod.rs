@@ -28,6 +28,10 @@ pub struct Ledger {
     told_at: AtomicU64,
     /// The longest time that nobody was.
     stall: AtomicU64,
+    /// How many answers each client has had, good or bad.
+    answers: Vec<AtomicUsize>,
+    /// The longest that one of them took, in microseconds.
+    longest: AtomicU64,
 }
 
 /// What one client knows of its rows: those that were acknowledged, those of which nobody knows, and how often
@@ -43,14 +47,20 @@ pub struct Account {
 /// The table that they enter rows into.
 pub const TABLE: &str = "create table entries (who int, turn int)";
 
+/// The longest time between two transactions of pgbench, in seconds.
+pub const PGBENCH_STALL: &str = "select max(gap)::numeric(8, 3) from (select extract(epoch from mtime - lag(mtime) over \
+    (order by mtime)) as gap from pgbench_history) as gaps";
+
 impl Ledger {
-    fn new() -> Ledger {
+    fn new(clients: usize) -> Ledger {
         Ledger {
             over: AtomicBool::new(false),
             done: AtomicUsize::new(0),
             start: Instant::now(),
             told_at: AtomicU64::new(0),
             stall: AtomicU64::new(0),
+            answers: (0..clients).map(|_| AtomicUsize::new(0)).collect(),
+            longest: AtomicU64::new(0),
         }
     }
 
@@ -60,7 +70,7 @@ impl Ledger {
         (clients, style): (usize, Style),
         harm: impl FnOnce(&Ledger),
     ) -> (Vec<Account>, Ledger) {
-        let ledger = Ledger::new();
+        let ledger = Ledger::new(clients);
         let accounts = std::thread::scope(|scope| {
             let ledger = &ledger;
             let clients: Vec<_> = (0..clients)
@@ -70,6 +80,7 @@ impl Ledger {
             let over = Over(&ledger.over);
             ledger.wait_for_more(300);
             ledger.stall.store(0, Ordering::SeqCst);
+            ledger.longest.store(0, Ordering::SeqCst);
             harm(ledger);
             ledger.wait_for_more(300);
             drop(over);
@@ -81,6 +92,19 @@ impl Ledger {
     /// The longest time since the harm began that nobody was acknowledged anything.
     pub fn stall(&self) -> Duration {
         Duration::from_micros(self.stall.load(Ordering::SeqCst))
+    }
+
+    /// The longest since then that a client has waited for the end of a transaction, whatever it was.
+    pub fn longest(&self) -> Duration {
+        Duration::from_micros(self.longest.load(Ordering::SeqCst))
+    }
+
+    /// Waits until every client has had an answer; tells how long that took.
+    pub fn wait_for_everybody(&self) -> Duration {
+        let counts = || self.answers.iter().map(|count| count.load(Ordering::SeqCst));
+        let (before, start): (Vec<usize>, _) = (counts().collect(), Instant::now());
+        eventually(LIMIT, || counts().zip(&before).all(|(count, before)| count > *before));
+        start.elapsed()
     }
 
     /// Waits until so many more entries are acknowledged.
@@ -97,7 +121,11 @@ impl Ledger {
             raw.set_limit(LIMIT);
             while !self.over.load(Ordering::SeqCst) {
                 turn += 1;
-                match enter(&mut raw, who, turn, style) {
+                let start = Instant::now();
+                let answer = enter(&mut raw, who, turn, style);
+                self.longest.fetch_max(start.elapsed().as_micros() as u64, Ordering::SeqCst);
+                self.answers[who].fetch_add(1, Ordering::SeqCst);
+                match answer {
                     Answer::Told => {
                         account.told.push(turn);
                         self.note();
