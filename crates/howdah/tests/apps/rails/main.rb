@@ -44,13 +44,13 @@ end
 class Counter < ActiveRecord::Base
 end
 
-# Whoever does not get the lock tries again.
+# Whoever does not get the lock tries again; and who made the table of migrations at the same moment, before the lock.
 def migrate(version = nil)
   ActiveRecord::Migration.suppress_messages do
     directory = File.join(__dir__, "migrations")
     ActiveRecord::MigrationContext.new(directory, ActiveRecord::SchemaMigration).migrate(version)
   end
-rescue ActiveRecord::ConcurrentMigrationError
+rescue ActiveRecord::ConcurrentMigrationError, ActiveRecord::RecordNotUnique
   sleep 0.02
   retry
 end
