@@ -87,6 +87,11 @@ pub struct Stand {
 
 impl Stand {
     pub fn new(name: &str) -> Stand {
+        Stand::with_servers(name, SERVERS)
+    }
+
+    /// With a pool of so many.
+    pub fn with_servers(name: &str, servers: usize) -> Stand {
         let server = Postgres::shared(Version::wanted());
         server.create_database(&format!("{name}_direct"), USER);
         server.create_database(name, USER);
@@ -95,7 +100,7 @@ impl Stand {
         let howdah = Howdah::new(BINARY)
             .database("*", &connection)
             .setting("pool_mode", "transaction")
-            .setting("default_pool_size", &SERVERS.to_string())
+            .setting("default_pool_size", &servers.to_string())
             .setting("max_client_conn", "1000")
             .setting("workers", "2")
             .setting("query_wait_timeout", "300")
