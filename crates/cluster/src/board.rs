@@ -21,6 +21,24 @@ pub enum Need {
     Nothing,
 }
 
+/// Who has a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// The primary, which has all that there is.
+    Primary,
+    /// A node that is none.
+    Standby(NodeId),
+}
+
+/// What parts of the reads there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// By node, of those that are no primary.
+    pub standbys: &'a [Weight],
+    /// The primary's, whichever node that is: it is one more of the nearest. 0: it has none.
+    pub primary: u32,
+}
+
 /// One node.
 #[derive(Debug, Default)]
 struct Seat {
@@ -112,34 +130,41 @@ impl Board {
         self.seats.iter().filter(|seat| seat.is_open()).all(|seat| seat.fresh() > missed_at)
     }
 
-    /// The node for a read. `turn` is another number for each, `load` what a node has to do already; `weights` are by node.
+    /// Who has a read, if there is a standby for it. `turn` is another number for each, `load` what somebody has to do
+    /// already. Where the first of the list has all, the primary has nothing.
     pub fn pick(
         &self,
         need: Need,
         balance: Balance,
-        weights: &[Weight],
+        parts: Parts<'_>,
         turn: usize,
-        load: impl Fn(NodeId) -> u32,
-    ) -> Option<NodeId> {
-        let weight = |node: NodeId| u64::from(weight_of(weights, node).weight);
-        let distance = |node: NodeId| weight_of(weights, node).distance;
+        load: impl Fn(Reader) -> u32,
+    ) -> Option<Reader> {
+        let weight = |reader: Reader| match reader {
+            Reader::Standby(node) => u64::from(weight_of(parts.standbys, node).weight),
+            Reader::Primary => u64::from(parts.primary),
+        };
+        let distance = |node: NodeId| weight_of(parts.standbys, node).distance;
         let fitting = || {
             let numbered = (0..).map(NodeId).zip(&self.seats);
             let fitting = numbered.filter(|(_, seat)| seat.is_open() && seat.has(need));
-            fitting.map(|(node, _)| node).filter(|node| weight(*node) > 0)
+            fitting.map(|(node, _)| node).filter(|node| weight(Reader::Standby(*node)) > 0)
         };
         let nearest = fitting().map(distance).min()?;
-        let near = || fitting().filter(|node| distance(*node) == nearest);
+        let near = || {
+            let standbys = fitting().filter(|node| distance(*node) == nearest).map(Reader::Standby);
+            standbys.chain((parts.primary > 0).then_some(Reader::Primary))
+        };
         // What is fit may change between the looks: then the last that was seen will do.
         let by_weight = |number: u64| {
             let mut left = number % near().map(weight).sum::<u64>().max(1);
             let mut chosen = None;
-            for node in near() {
-                chosen = Some(node);
-                if left < weight(node) {
+            for reader in near() {
+                chosen = Some(reader);
+                if left < weight(reader) {
                     break;
                 }
-                left -= weight(node);
+                left -= weight(reader);
             }
             chosen
         };
@@ -155,8 +180,8 @@ impl Board {
                 // Of those that have equally little to do, each in turn.
                 let first = turn % near().count().max(1);
                 let in_turn = near().skip(first).chain(near().take(first));
-                let weighed = in_turn.map(|node| (u64::from(load(node)), weight(node), node));
-                let lighter = |best: (u64, u64, NodeId), next: (u64, u64, NodeId)| {
+                let weighed = in_turn.map(|reader| (u64::from(load(reader)), weight(reader), reader));
+                let lighter = |best: (u64, u64, Reader), next: (u64, u64, Reader)| {
                     if next.0 * best.1 < best.0 * next.1 { next } else { best }
                 };
                 weighed.reduce(lighter).map(|best| best.2)
@@ -213,18 +238,36 @@ mod tests {
         weights: &[(u32, u32)],
         loads: &[u32],
     ) -> Vec<usize> {
-        let weights: Vec<Weight> = weights
-            .iter()
-            .map(|(weight, distance)| Weight { weight: *weight, distance: *distance })
-            .collect();
-        let mut counts = vec![0; board.len()];
+        let mut counts = with_primary(board, (need, balance), weights, 0, loads);
+        assert_eq!(counts.pop(), Some(0), "the primary has no part");
+        counts
+    }
+
+    /// The primary's count, and its load, are behind those of the nodes.
+    fn with_primary(
+        board: &Board,
+        (need, balance): (Need, Balance),
+        weights: &[(u32, u32)],
+        primary: u32,
+        loads: &[u32],
+    ) -> Vec<usize> {
+        let weight = |(weight, distance): &(u32, u32)| Weight { weight: *weight, distance: *distance };
+        let weights: Vec<Weight> = weights.iter().map(weight).collect();
+        let parts = Parts { standbys: &weights, primary };
+        let place = |reader: Reader| match reader {
+            Reader::Standby(node) => node.index(),
+            Reader::Primary => board.len(),
+        };
+        let mut counts = vec![0; board.len() + 1];
         for turn in 0..1_200 {
-            if let Some(node) = board.pick(need, balance, &weights, turn, |node| loads[node.index()]) {
-                counts[node.index()] += 1;
+            if let Some(reader) = board.pick(need, balance, parts, turn, |reader| loads[place(reader)]) {
+                counts[place(reader)] += 1;
             }
         }
         counts
     }
+
+    const NONE: Parts<'static> = Parts { standbys: &[], primary: 0 };
 
     #[test]
     fn who_lacks_what_is_needed_is_not_picked() {
@@ -234,10 +277,10 @@ mod tests {
             assert_eq!(picks(&board, Need::After(Moment(30)), balance, &[0; 3]), [0, 0, 0]);
         }
         board.publish(NodeId(2), false, Moment(30), Moment(1_000));
-        assert_eq!(board.pick(Need::After(Moment(20)), Balance::First, &[], 0, |_| 0), None);
+        assert_eq!(board.pick(Need::After(Moment(20)), Balance::First, NONE, 0, |_| 0), None);
         assert!(board.has_open());
         board.close();
-        assert!(!board.has_open() && board.pick(Need::Nothing, Balance::First, &[], 0, |_| 0).is_none());
+        assert!(!board.has_open() && board.pick(Need::Nothing, Balance::First, NONE, 0, |_| 0).is_none());
     }
 
     #[test]
@@ -255,6 +298,29 @@ mod tests {
         let weights = [(2, 0), (1, 0), (0, 0)];
         assert_eq!(weighed(&board, need, Balance::RoundRobin, &weights, &[0; 3]), [800, 400, 0]);
         assert_eq!(weighed(&board, need, Balance::Least, &weights, &[3, 2, 0]), [1_200, 0, 0]);
+    }
+
+    #[test]
+    fn the_primary_takes_the_part_that_it_is_given() {
+        let board = board(&[10, 10]);
+        let check = |balance, weights: &[(u32, u32)], primary, loads: &[u32]| {
+            with_primary(&board, (Need::After(Moment(5)), balance), weights, primary, loads)
+        };
+        let idle = [0; 3];
+        assert_eq!(check(Balance::RoundRobin, &[], 1, &idle), [400, 400, 400]);
+        assert_eq!(check(Balance::RoundRobin, &[(2, 0), (1, 0)], 1, &idle), [600, 300, 300]);
+        assert_eq!(check(Balance::RoundRobin, &[], 0, &idle), [600, 600, 0]);
+        assert_eq!(check(Balance::Least, &[], 1, &idle), [400, 400, 400]);
+        assert_eq!(check(Balance::Least, &[], 1, &[1, 1, 5])[2], 0);
+        assert_eq!(check(Balance::Least, &[], 1, &[3, 3, 1]), [0, 0, 1_200]);
+        assert_eq!(check(Balance::First, &[], 5, &[9, 9, 0]), [1_200, 0, 0]);
+        let random = check(Balance::Random, &[], 1, &idle);
+        assert!(random.iter().all(|count| (300..500).contains(count)), "{random:?}");
+        assert!(check(Balance::Random, &[], 1, &[0, 0, 9])[2] < 250);
+        // It is as near as the nearest, and no reason to go there if nobody else is.
+        assert_eq!(check(Balance::RoundRobin, &[(1, 1), (1, 2)], 1, &idle), [600, 0, 600]);
+        let late = (Need::After(Moment(15)), Balance::RoundRobin);
+        assert_eq!(with_primary(&board, late, &[], 1, &idle), [0, 0, 0]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ mod view;
 mod tests;
 
 pub use answer::{Answer, Failure, Sign};
-pub use board::{Board, Need};
+pub use board::{Board, Need, Parts, Reader};
 pub use choose::{Balance, Wanted, Weight};
 pub use cluster::{Cluster, Effects, Fact, NodeId, Probe, What};
 pub use fate::Fate;

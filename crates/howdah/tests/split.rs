@@ -3,96 +3,17 @@
 
 mod figures;
 mod stage;
+#[path = "stage/trio.rs"]
+mod trio;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use figures::{Figures, is_full, sized};
-use stage::bare;
 use testkit::message::{all, bind, execute, parse, query, sync};
-use testkit::{
-    Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, StopMode, Version, cell, eventually,
-};
-
-/// How long a test waits for what must come.
-const LIMIT: Duration = Duration::from_secs(30);
-
-/// A primary and two standbys of it.
-struct Trio {
-    primary: Postgres,
-    standbys: [Postgres; 2],
-}
-
-impl Trio {
-    fn start() -> Trio {
-        let primary = PostgresOptions::new(Version::wanted()).setting("wal_keep_size", "128MB").start();
-        let standbys = [primary.standby(), primary.standby()];
-        Trio { primary, standbys }
-    }
-
-    fn entry(&self, attrs: &str, more: &str) -> String {
-        let ports = [self.primary.port(), self.standbys[0].port(), self.standbys[1].port()];
-        let ports = ports.map(|port| port.to_string()).join(",");
-        let hosts = "127.0.0.1,127.0.0.1,127.0.0.1";
-        format!("host={hosts} port={ports} dbname=postgres target_session_attrs={attrs} {more}")
-    }
-
-    fn pooler(&self, more: &str) -> HowdahOptions {
-        bare()
-            .database("db", &self.entry("read-write", more))
-            .user("postgres", "")
-            .setting("pool_mode", "transaction")
-            .setting("default_pool_size", "10")
-            .setting("monitor_user", "postgres")
-    }
-
-    fn is_standby(&self, port: &str) -> bool {
-        self.standbys.iter().any(|standby| standby.port().to_string() == port)
-    }
-
-    /// All that was written is replayed everywhere.
-    fn settle(&self) {
-        let written =
-            self.primary.sql("select pg_current_wal_insert_lsn()")[0][0].clone().expect("a position");
-        for standby in &self.standbys {
-            let sql = format!("select pg_last_wal_replay_lsn() >= '{written}'::pg_lsn");
-            eventually(LIMIT, || standby.sql(&sql)[0][0].as_deref() == Some("t"));
-        }
-    }
-}
-
-fn login() -> Login {
-    Login::new("postgres", "db")
-}
-
-const PORT: &str = "select inet_server_port()";
-
-/// A client, once its reads go to standbys.
-#[track_caller]
-fn reader(trio: &Trio, howdah: &Howdah) -> Raw {
-    let mut client = howdah.login(&login());
-    wait_until_split(trio, &mut client);
-    client
-}
-
-#[track_caller]
-fn wait_until_split(trio: &Trio, client: &mut Raw) {
-    eventually(LIMIT, || trio.is_standby(&hinted(client)));
-}
-
-fn hinted(client: &mut Raw) -> String {
-    client.value(&format!("/* howdah: standby */ {PORT}"))
-}
-
-/// How many went there for that reason.
-fn routed(howdah: &Howdah, to: &str, reason: &str) -> u64 {
-    howdah.admin_value("SHOW ROUTES", &[("to", to), ("reason", reason)], "count").parse().expect("a number")
-}
-
-fn place(server: &Postgres) -> String {
-    format!("127.0.0.1:{}", server.port())
-}
+use testkit::{Howdah, Login, Postgres, PostgresOptions, Raw, StopMode, Version, cell, eventually};
+use trio::{LIMIT, PORT, Trio, hinted, login, place, reader, routed, wait_until_split};
 
 #[test]
 fn transactions_that_say_so_go_to_standbys_and_nothing_else_does() {
@@ -293,7 +214,7 @@ fn single_statements_that_only_read_are_found_out_and_nothing_else_goes_there() 
         // So that all of them have been decided about.
         eventually(LIMIT, || {
             client.sql("select nextval('s')");
-            howdah.admin_value("SHOW ROUTES", &[("to", "primary"), ("reason", "no read")], "count") != "0"
+            routed(&howdah, "primary", "sequence") > 0
         });
     }
     assert_eq!(read(), counts, "none of these was one");

@@ -10,7 +10,7 @@ use model::{Moment, PoolId};
 use settings::{Consistency, Database, ReadSplit};
 
 use crate::cell::{PoolCell, PoolKey};
-use crate::clusters::{ClusterId, Place, balance, places};
+use crate::clusters::{ClusterId, Place, balance, monitored, places};
 use crate::hub::{Hub, Record};
 
 /// Where the reads of a pool's clients may go.
@@ -27,6 +27,8 @@ pub struct Split<C, S> {
     pub balance: Balance,
     /// What part each takes, by node.
     pub weights: Vec<Weight>,
+    /// The primary's part beside those.
+    pub primary_weight: u32,
 }
 
 impl<C: Clone, S: Clone> Hub<C, S> {
@@ -51,6 +53,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             consistency: database.consistency,
             balance: balance(database.load_balance_hosts),
             weights,
+            primary_weight: database.primary_read_weight,
         })
     }
 
@@ -72,6 +75,21 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             Weight { weight: weight.unwrap_or(1), distance: u32::from(is_far) }
         };
         watched.places.iter().map(weight).collect()
+    }
+
+    /// What part of the reads each host of an entry takes that is watched, and the primary: entry, host, part.
+    pub fn read_parts(&self) -> Vec<(String, String, u32)> {
+        let mut parts = Vec::new();
+        for (name, database) in monitored(&self.settings) {
+            for (at, place) in places(&self.settings, database).iter().enumerate() {
+                let weight = database.host_weights.get(at).and_then(|weight| weight.parse().ok());
+                parts.push((name.to_owned(), place.to_string(), weight.unwrap_or(1)));
+            }
+            if database.read_write_split != ReadSplit::Off {
+                parts.push((name.to_owned(), "primary".to_owned(), database.primary_read_weight));
+            }
+        }
+        parts
     }
 
     /// The node that a pool for reads is on, as long as its entry has it.

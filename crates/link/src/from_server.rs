@@ -527,7 +527,7 @@ impl<'a> Ear<'a> {
             return Fate::Swallow;
         }
         if self.server.retry == Retry::May && ELSEWHERE.contains(&&*code) {
-            self.take_back();
+            self.take_back(&code);
             return Fate::Swallow;
         }
         match front.marks.refusal {

@@ -45,8 +45,10 @@ pub enum Ground {
 /// Why something goes to the primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It is not declared to read, and not proved to.
+    /// Not all of it is declared to read, and nobody looks at single statements.
     NoRead,
+    /// A statement in it is judged to be more than a read, for the reason with this number: that of who judged.
+    Judged(u8),
     /// Nobody has looked at its text yet.
     Unknown,
     /// A comment says so.
@@ -62,16 +64,20 @@ pub enum Reason {
 pub enum Verdict {
     /// It does nothing but read.
     Read,
-    /// It may do more.
-    Other,
+    /// It may do more, for the reason with this number: that of who judged.
+    Other(u8),
     /// Nobody has looked yet.
     Unknown,
+    /// Nobody looks.
+    Unjudged,
 }
 
-/// SQLSTATEs with which a standby refuses what the primary may do: read-only, conflicts with recovery, what is not
-/// supported or not possible there, and what is not there yet.
+/// SQLSTATEs with which a standby refuses what the primary may do: read-only, what is not supported or not possible
+/// there, conflicts with recovery, and what is not there yet.
 pub(crate) const ELSEWHERE: [&str; 10] =
-    ["25006", "40001", "40P01", "0A000", "55000", "42P01", "42703", "42883", "42704", "3F000"];
+    ["25006", "0A000", "55000", "40001", "40P01", "42P01", "42703", "42883", "42704", "3F000"];
+/// Those of them with which it will refuse the same again: the first.
+const FOR_GOOD: usize = 3;
 
 /// What the texts of one unit come to, as they are looked at in turn.
 struct Judge<'a> {
@@ -140,19 +146,24 @@ impl Link {
 
     /// Whether what the server refuses may be sent to another: whether the client has heard nothing of an answer.
     pub fn set_may_retry(&mut self, may_retry: bool) {
-        if let Some(server) = self.server.as_mut().filter(|server| server.retry != Retry::Due) {
+        if let Some(server) = self.server.as_mut().filter(|server| !server.retry.is_due()) {
             server.retry = if may_retry { Retry::May } else { Retry::No };
         }
     }
 
     /// Whether the server has refused, and what it says is for nobody.
     pub fn is_taking_back(&self) -> bool {
-        self.server.as_ref().is_some_and(|server| server.retry == Retry::Due)
+        self.server.as_ref().is_some_and(|server| server.retry.is_due())
     }
 
     /// Whether the server has refused, and all that it had to say is said.
     pub fn is_retry_due(&self) -> bool {
-        self.server.as_ref().is_some_and(|server| server.retry == Retry::Due && server.ledger.is_empty())
+        self.server.as_ref().is_some_and(|server| server.retry.is_due() && server.ledger.is_empty())
+    }
+
+    /// Whether the server has refused what it would refuse again.
+    pub fn is_refused_for_good(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.retry == Retry::Due { for_good: true })
     }
 
     /// What the client has sent goes to another server: names that it gave in it are given anew there. To be called
@@ -286,7 +297,8 @@ impl Judge<'_> {
     fn by_statement(&mut self, text: &[u8]) -> Way {
         match (self.verdict)(text) {
             Verdict::Read => Way::Standby { ground: Ground::Statement, opens: false, is_read: true },
-            Verdict::Other => Way::Primary(Reason::NoRead),
+            Verdict::Other(why) => Way::Primary(Reason::Judged(why)),
+            Verdict::Unjudged => Way::Primary(Reason::NoRead),
             Verdict::Unknown => Way::Primary(Reason::Unknown),
         }
     }
@@ -299,8 +311,8 @@ impl Judge<'_> {
 impl Ear<'_> {
     /// The server has refused what another may do, and the client has heard nothing yet: nor will it.
     #[cold]
-    pub(crate) fn take_back(&mut self) {
-        self.server.retry = Retry::Due;
+    pub(crate) fn take_back(&mut self, code: &str) {
+        self.server.retry = Retry::Due { for_good: ELSEWHERE[..FOR_GOOD].contains(&code) };
         self.server.ledger.swallow_all();
         self.out.to_client.clear();
     }

@@ -1,6 +1,6 @@
 //! The verdicts and their reasons, in words for counters and reports.
 
-use sql::fingerprint::{Unfit, begins_with};
+use sql::fingerprint::{FIRST_WORD_BYTES, Unfit, first_word};
 
 /// Where a statement may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +45,7 @@ whys! {
     /// More than one statement in a string.
     Several = "several statements",
     /// SET, SHOW, LISTEN, PREPARE, EXECUTE, DECLARE, FETCH and their like.
-    Session = "session state",
+    Session = "session command",
     /// BEGIN, COMMIT and their like.
     Transaction = "transaction control",
     /// COPY.
@@ -84,6 +84,8 @@ whys! {
     Foreign = "foreign table",
     /// A table of the system's: it may tell of its server.
     Catalog = "system catalog",
+    /// It was judged a read, and a standby has refused it for good: the catalog says too little of it.
+    Refuted = "refused by a standby before",
 }
 
 impl Why {
@@ -94,6 +96,7 @@ impl Why {
 }
 
 /// Why a text that has no fingerprint goes to the primary. For counters and reports: it looks at the first word again.
+#[inline]
 pub fn unfit(text: &[u8], unfit: Unfit) -> Why {
     match unfit {
         Unfit::Several => Why::Several,
@@ -104,38 +107,15 @@ pub fn unfit(text: &[u8], unfit: Unfit) -> Why {
 }
 
 fn of_command(text: &[u8]) -> Why {
-    const TRANSACTION: [&str; 8] =
-        ["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"];
-    const SESSION: [&str; 18] = [
-        "set",
-        "reset",
-        "show",
-        "listen",
-        "unlisten",
-        "notify",
-        "prepare",
-        "execute",
-        "deallocate",
-        "declare",
-        "fetch",
-        "move",
-        "close",
-        "discard",
-        "load",
-        "lock",
-        "checkpoint",
-        "cluster",
-    ];
-    let is_one_of = |words: &[&str]| words.iter().any(|word| begins_with(text, word));
-    if is_one_of(&TRANSACTION) {
-        Why::Transaction
-    } else if is_one_of(&SESSION) {
-        Why::Session
-    } else if is_one_of(&["copy"]) {
-        Why::Copy
-    } else if is_one_of(&["do", "call"]) {
-        Why::Code
-    } else {
-        Why::Write
+    match first_word(text, &mut [0; FIRST_WORD_BYTES]) {
+        b"begin" | b"start" | b"commit" | b"end" | b"rollback" | b"abort" | b"savepoint" | b"release" => {
+            Why::Transaction
+        }
+        b"set" | b"reset" | b"show" | b"listen" | b"unlisten" | b"notify" | b"prepare" | b"execute"
+        | b"deallocate" | b"declare" | b"fetch" | b"move" | b"close" | b"discard" | b"load" | b"lock"
+        | b"checkpoint" | b"cluster" => Why::Session,
+        b"copy" => Why::Copy,
+        b"do" | b"call" => Why::Code,
+        _ => Why::Write,
     }
 }

@@ -93,6 +93,13 @@ impl Verdicts {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// A standby has refused what was judged a read: none is asked again as long as the catalog stays what it is.
+    #[cold]
+    pub fn refute(&self, fingerprint: Fingerprint) {
+        let generation = self.generation.load(Ordering::Acquire);
+        self.write(&Ticket { fingerprint, generation }, code(Verdict::Primary(Why::Refuted)));
+    }
+
     /// Begins a new generation: the catalog may be another.
     pub fn forget_all(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
@@ -215,6 +222,20 @@ mod tests {
         verdicts.schema_is(7);
         assert_eq!(verdicts.of(fingerprint(1)), Some(Verdict::Read));
         verdicts.schema_is(8);
+        assert_eq!(verdicts.of(fingerprint(1)), None);
+    }
+
+    #[test]
+    fn what_was_refuted_is_no_read_until_the_catalog_is_another() {
+        let verdicts = Verdicts::default();
+        let ticket = verdicts.claim(fingerprint(1)).unwrap();
+        verdicts.put(ticket, Verdict::Read);
+        verdicts.refute(fingerprint(1));
+        assert_eq!(verdicts.of(fingerprint(1)), Some(Verdict::Primary(Why::Refuted)));
+        assert!(verdicts.claim(fingerprint(1)).is_none(), "nobody asks again");
+        // Whoever is late with what the catalog says has asked before, and is not asked.
+        assert_eq!(verdicts.waiting(), 0);
+        verdicts.forget_all();
         assert_eq!(verdicts.of(fingerprint(1)), None);
     }
 

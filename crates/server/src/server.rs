@@ -75,7 +75,18 @@ pub enum Retry {
     /// It may.
     May,
     /// It has been refused: nothing more of this answer is for the client.
-    Due,
+    Due {
+        /// It will be, whenever it is asked: what was asked is not for a standby.
+        for_good: bool,
+    },
+}
+
+impl Retry {
+    /// Whether it has been refused.
+    #[inline]
+    pub fn is_due(self) -> bool {
+        matches!(self, Retry::Due { .. })
+    }
 }
 
 /// A portal of a statement that nobody has described yet.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cluster::{Balance, Board, Need, NodeId, Weight};
+use cluster::{Balance, Board, Need, NodeId, Parts, Reader, Weight};
 use link::{Ground, Link, PrimaryReason, Verdict, Way};
 use model::Moment;
 use reads::Why;
 use settings::Consistency;
-use sql::fingerprint::fingerprint;
+use sql::fingerprint::examined;
 use stats::Tallies;
 
 use crate::home::Home;
@@ -36,6 +36,8 @@ pub struct Readers {
     consistency: Consistency,
     balance: Balance,
     weights: Box<[Weight]>,
+    /// The primary's part beside those; 0: it has none.
+    primary_weight: u32,
     /// Up to which generation of prepared statements is known when it began.
     generation: AtomicU64,
     /// When the schema was last seen to have changed: a standby without that answers what clients were not told.
@@ -55,11 +57,16 @@ enum Because {
     NoStandby,
     /// A standby has refused it, or was lost with it.
     Refused,
+    /// The primary takes its part of the reads.
+    Share,
 }
 
+/// Where to, in tables.
+const PRIMARY: &str = "primary";
 const GROUNDS: [&str; 4] = ["transaction", "session", "hint", "statement"];
-const REASONS: [&str; 8] = [
-    "no read",
+/// Behind them are those for which a statement was judged to be no read: [`Why::ALL`].
+const REASONS: [&str; 9] = [
+    "not declared to read",
     "not classified yet",
     "hint",
     "session state",
@@ -67,6 +74,7 @@ const REASONS: [&str; 8] = [
     "no standby is fresh enough",
     "no standby is up",
     "refused or lost by a standby",
+    "its share of the reads",
 ];
 
 fn ground_number(ground: Ground) -> usize {
@@ -88,6 +96,8 @@ fn reason_number(why: Because) -> usize {
         Because::Stale => 5,
         Because::NoStandby => 6,
         Because::Refused => 7,
+        Because::Share => 8,
+        Because::Asked(PrimaryReason::Judged(why)) => REASONS.len() + usize::from(why),
     }
 }
 
@@ -109,6 +119,10 @@ pub struct Split {
     has_begun: bool,
     /// What it has to say goes to the primary: a standby has refused it.
     must_write: bool,
+    /// By its text, that was for a standby; and every standby would refuse it.
+    is_refuted: bool,
+    /// What it has to say is on a standby because of its text.
+    by_statement: bool,
     /// It goes to the primary only because no standby would do.
     has_missed: bool,
 }
@@ -143,13 +157,14 @@ impl Readers {
         homes: Box<[Arc<Home>]>,
         workers: usize,
     ) -> Readers {
-        let tallies = || Tallies::new(homes.len() * GROUNDS.len() + REASONS.len());
+        let tallies = || Tallies::new(homes.len() * GROUNDS.len() + REASONS.len() + Why::ALL.len());
         Readers {
             board: Arc::clone(&split.board),
             by_statement: split.by_statement,
             consistency: split.consistency,
             balance: split.balance,
             weights: split.weights.clone().into(),
+            primary_weight: split.primary_weight,
             generation: AtomicU64::new(0),
             altered_at: AtomicU64::new(0),
             turn: AtomicUsize::new(0),
@@ -168,8 +183,13 @@ impl Readers {
                 counts.push((place.clone(), *ground, sum(node * GROUNDS.len() + at)));
             }
         }
-        for (at, reason) in REASONS.iter().enumerate() {
-            counts.push(("primary".to_owned(), *reason, sum(self.homes.len() * GROUNDS.len() + at)));
+        let judged = Why::ALL.iter().map(|why| why.words());
+        for (at, reason) in REASONS.into_iter().chain(judged).enumerate() {
+            let count = sum(self.homes.len() * GROUNDS.len() + at);
+            // Why statements are no reads: what was never met is not worth a line.
+            if at < REASONS.len() || count > 0 {
+                counts.push((PRIMARY.to_owned(), reason, count));
+            }
         }
         counts
     }
@@ -204,30 +224,52 @@ impl Readers {
         Moment(self.altered_at.load(Ordering::Acquire))
     }
 
-    fn pick(&self, need: Need) -> Option<NodeId> {
+    /// Who has a read that needs this. The primary takes its part only if it is to, and has somebody to give.
+    fn pick(&self, need: Need, main: &Home, shares: bool) -> Option<Reader> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let load = |node: NodeId| self.homes[node.index()].pool().load();
-        self.board.pick(need, self.balance, &self.weights, turn, load)
+        let load = |reader: Reader| match reader {
+            Reader::Standby(node) => self.homes[node.index()].pool().load(),
+            Reader::Primary => main.pool().load(),
+        };
+        let pick = |primary| {
+            let parts = Parts { standbys: &self.weights, primary };
+            self.board.pick(need, self.balance, parts, turn, load)
+        };
+        let primary = if shares { self.primary_weight } else { 0 };
+        match pick(primary) {
+            Some(Reader::Primary) if main.pool().is_held() => pick(0),
+            picked => picked,
+        }
     }
 
-    /// What is known of a statement's text. What nobody has asked about yet is found out meanwhile.
-    fn verdict(&self, worker: &Worker, main: &Arc<Home>, text: &[u8]) -> Verdict {
+    /// What is known of a statement's text. What nobody has asked about yet is found out meanwhile; what was taken for
+    /// a read and is refuted is none any more.
+    fn verdict(&self, worker: &Worker, main: &Arc<Home>, text: &[u8], is_refuted: bool) -> Verdict {
         if !self.by_statement {
-            return Verdict::Other;
+            return Verdict::Unjudged;
         }
-        let Some(fingerprint) = fingerprint(text, &worker.shared.fingerprint_key) else {
-            return Verdict::Other;
+        let fingerprint = match examined(text, &worker.shared.fingerprint_key) {
+            Ok(fingerprint) => fingerprint,
+            Err(unfit) => return other(reads::unfit(text, unfit)),
         };
         match main.verdicts().of(fingerprint) {
+            Some(reads::Verdict::Read) if is_refuted => {
+                main.verdicts().refute(fingerprint);
+                other(Why::Refuted)
+            }
             Some(reads::Verdict::Read) => Verdict::Read,
             Some(reads::Verdict::Primary(Why::Undecided)) => Verdict::Unknown,
-            Some(reads::Verdict::Primary(_)) => Verdict::Other,
+            Some(reads::Verdict::Primary(why)) => other(why),
             None => {
                 worker.shared.classify(main, fingerprint, text);
                 Verdict::Unknown
             }
         }
     }
+}
+
+fn other(why: Why) -> Verdict {
+    Verdict::Other(why.index() as u8)
 }
 
 impl Split {
@@ -250,6 +292,8 @@ impl Split {
             opens: false,
             has_begun: false,
             must_write: false,
+            is_refuted: false,
+            by_statement: false,
             has_missed: false,
         }
     }
@@ -337,9 +381,10 @@ pub fn decide(worker: &mut Worker, core: &mut Core) -> Choice {
 
 fn way(worker: &Worker, steady: &Steady, pending: &Leftover, seen: usize, readers: &Readers) -> Way {
     let bytes = if pending.is_empty() { &worker.scratch[..seen] } else { pending };
-    let main = steady.sent.as_ref().and_then(|sent| Some(&sent.split.as_ref()?.main));
-    let main = main.unwrap_or(&steady.home);
-    steady.link.route(bytes, &mut |text| readers.verdict(worker, main, text))
+    let Some(split) = steady.sent.as_ref().and_then(|sent| sent.split.as_ref()) else {
+        return Way::Primary(PrimaryReason::Unseen);
+    };
+    steady.link.route(bytes, &mut |text| readers.verdict(worker, &split.main, text, split.is_refuted))
 }
 
 /// What the client has to say: in `pending`, or else so many bytes of the scratch buffer, which are still in the kernel.
@@ -377,6 +422,7 @@ fn look(
 fn go(worker: &mut Worker, steady: &mut Steady, way: Way, readers: &Arc<Readers>) {
     let Some(split) = of(steady) else { return };
     let must_write = std::mem::take(&mut split.must_write);
+    (split.is_refuted, split.by_statement) = (false, false);
     (split.has_begun, split.opens, split.is_read, split.has_missed) = (false, false, false, false);
     let Way::Standby { ground, opens, is_read } = way else {
         let Way::Primary(reason) = way else { return };
@@ -388,9 +434,15 @@ fn go(worker: &mut Worker, steady: &mut Steady, way: Way, readers: &Arc<Readers>
         return to_main(steady);
     }
     (split.opens, split.is_read) = (opens, is_read);
+    split.by_statement = ground == Ground::Statement;
     let need = readers.need(worker, split.wrote_at);
-    match readers.pick(need) {
-        Some(node) => {
+    // Who asks for a standby by name gets one.
+    match readers.pick(need, &split.main, ground != Ground::Hint) {
+        Some(Reader::Primary) => {
+            readers.count_primary(worker, Because::Share);
+            to_main(steady);
+        }
+        Some(Reader::Standby(node)) => {
             readers.count_read(worker, node, ground);
             split.on = Some(node);
             let home = &readers.homes[node.index()];
@@ -432,7 +484,8 @@ pub fn look_again(worker: &Worker, steady: &mut Steady) -> bool {
     let Some(readers) = split.readers.clone() else { return false };
     let need = readers.need(worker, split.wrote_at);
     let main = Arc::clone(&split.main);
-    let looks = main.pool().is_held() && readers.pick(need).is_some() && main.pool().forget(ticket);
+    let looks =
+        main.pool().is_held() && readers.pick(need, &main, false).is_some() && main.pool().forget(ticket);
     if looks {
         steady.ticket = None;
     }
@@ -516,6 +569,7 @@ pub fn leave(worker: &mut Worker, steady: &mut Steady) -> bool {
 #[cold]
 pub fn again(worker: &mut Worker, core: &mut Core) {
     let Phase::Steady(steady) = &mut core.phase else { return };
+    let is_for_good = steady.link.is_refused_for_good();
     let is_clean = steady.link.release_due()
         && steady.lease.as_mut().is_some_and(|lease| lease.is_through(&mut worker.outbox));
     if is_clean {
@@ -526,6 +580,9 @@ pub fn again(worker: &mut Worker, core: &mut Core) {
     repeat(steady, &mut core.pending);
     if let Some(split) = of(steady) {
         split.must_write();
+        // Of several statements in one unit the first that was taken for a read stands for all: whichever it was, all of
+        // them go to the primary.
+        split.is_refuted = is_for_good && split.by_statement;
     }
 }
 

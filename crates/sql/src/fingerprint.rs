@@ -10,12 +10,14 @@ mod sip;
 use mask::{Sink, mask};
 use sip::Sip;
 
-use crate::lexer::Lexer;
+use crate::lexer::{Lexer, Token};
 
 /// Longer texts are not looked at.
 pub const TEXT_BYTES_MAX: usize = 32 * 1024;
 /// So many pieces may be left of one: it bounds the depth of whatever is made of it.
 pub const TOKENS_MAX: usize = 4096;
+/// No command of PostgreSQL has a longer first word.
+pub const FIRST_WORD_BYTES: usize = 12;
 /// So deep may parentheses and brackets be.
 pub const DEPTH_MAX: usize = 64;
 
@@ -82,9 +84,15 @@ pub fn masked(text: &[u8]) -> Result<String, Unfit> {
     String::from_utf8(kept.0).map_err(|_| Unfit::Unreadable)
 }
 
-/// Whether the first word of a text is `word`, which is in lower case.
-pub fn begins_with(text: &[u8], word: &str) -> bool {
-    Lexer::new(text, true).next().is_some_and(|token| token.is_word(word))
+/// The first word of a text in lower case, if it has one that fits: for `match`, without an allocation.
+#[inline]
+pub fn first_word<'a>(text: &[u8], into: &'a mut [u8; FIRST_WORD_BYTES]) -> &'a [u8] {
+    let Some(Token::Word(word)) = Lexer::new(text, true).next() else { return b"" };
+    let Some(into) = into.get_mut(..word.len()) else { return b"" };
+    for (to, from) in into.iter_mut().zip(word) {
+        *to = from.to_ascii_lowercase();
+    }
+    into
 }
 
 struct Kept(Vec<u8>);

@@ -47,12 +47,15 @@ fn sync() -> Vec<u8> {
     message(b'S', b"")
 }
 
+/// A number that only who judges knows the meaning of.
+const JUDGED: u8 = 7;
+
 /// Reads are proved of what begins with `select`, and nothing is known of what begins with `values`.
 fn verdict(text: &[u8]) -> Verdict {
     match text {
         _ if text.starts_with(b"select") => Verdict::Read,
         _ if text.starts_with(b"values") => Verdict::Unknown,
-        _ => Verdict::Other,
+        _ => Verdict::Other(JUDGED),
     }
 }
 
@@ -79,7 +82,7 @@ fn a_query_goes_where_it_says_or_where_it_may() {
     check(&[query("/* howdah: standby */ delete from t")], hinted(false));
     // Only what comes first is looked at.
     check(&[query("select 1"), query("delete from t")], STATEMENT);
-    check(&[query("delete from t"), query("select 1")], Way::Primary(Reason::NoRead));
+    check(&[query("delete from t"), query("select 1")], Way::Primary(Reason::Judged(JUDGED)));
 }
 
 #[test]
@@ -87,8 +90,8 @@ fn a_batch_is_what_all_of_its_statements_are() {
     check(&[parse("", "select 1"), bind(""), execute(), sync()], STATEMENT);
     check(&[parse("new", "select 1"), bind("new"), execute(), sync()], STATEMENT);
     check(&[bind("read"), execute(), sync()], STATEMENT);
-    check(&[bind("write"), execute(), sync()], Way::Primary(Reason::NoRead));
-    check(&[bind("read"), execute(), bind("write"), execute(), sync()], Way::Primary(Reason::NoRead));
+    check(&[bind("write"), execute(), sync()], Way::Primary(Reason::Judged(JUDGED)));
+    check(&[bind("read"), execute(), bind("write"), execute(), sync()], Way::Primary(Reason::Judged(JUDGED)));
     let begin = [parse("", "begin read only"), bind(""), execute()].concat();
     check(&[begin.clone(), parse("", "values (1)"), bind(""), execute(), sync()], TRANSACTION);
     let commit = [parse("", "commit"), bind(""), execute()].concat();
@@ -121,8 +124,8 @@ fn a_session_that_reads_by_default_reads_on_standbys() {
     let session = |opens| Way::Standby { ground: Ground::Session, opens, is_read: true };
     assert_eq!(way(&link, &query("values (1)")), session(false));
     assert_eq!(way(&link, &query("begin")), session(true));
-    assert_eq!(way(&link, &query("begin read write")), Way::Primary(Reason::NoRead));
-    assert_eq!(way(&link, &query("insert into t values (1)")), Way::Primary(Reason::NoRead));
+    assert_eq!(way(&link, &query("begin read write")), Way::Primary(Reason::Judged(JUDGED)));
+    assert_eq!(way(&link, &query("insert into t values (1)")), Way::Primary(Reason::Judged(JUDGED)));
 }
 
 #[test]

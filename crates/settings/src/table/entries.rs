@@ -132,6 +132,12 @@ table! {
     /// `max_replica_lag`. Where no standby is, reads go to the primary.
     consistency: Consistency = Kind::Consistency, Some("session"), Reload, Built;
 
+    /// With `read_write_split`: the primary's part of the reads that may go to a standby, in relation to those of the
+    /// standbys in `host_weights` (1 each if unset). Where a host stands in the list does not matter: it is whoever is
+    /// primary. 0: the primary reads only where no standby will do. It has no part in what a comment
+    /// `/* howdah: standby */` sends to a standby, nor with `load_balance_hosts = disable`.
+    primary_read_weight: u32 = Kind::Whole { min: 0, max: 65535 }, Some("0"), Reload, Built;
+
     /// SQL to run on each new server connection before its first use. An error in it is logged and nothing
     /// else.
     connect_query: Option<String> = Kind::Text, None, Reconnect, Built;
