@@ -1,4 +1,4 @@
-//! `cargo xtask gen-docs`: the documents that are made from the table of settings.
+//! `cargo xtask gen-docs`: the documents that are made from the tables of settings and metrics.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ pub struct Options {
 }
 
 /// A hidden subcommand of the pooler and the file that its output belongs into.
-const DOCUMENTS: [(&str, &str); 2] = [("manual", "docs/settings.md"), ("example", "docs/example.ini")];
+const DOCUMENTS: [(&str, &str); 3] =
+    [("manual", "docs/settings.md"), ("example", "docs/example.ini"), ("metrics", "docs/metrics.md")];
 
 pub fn run(options: &Options) -> Result<(), String> {
     for (subcommand, file) in DOCUMENTS {
@@ -37,9 +38,9 @@ pub fn run(options: &Options) -> Result<(), String> {
         let path = workspace::root().join(file);
         if options.check {
             if fs::read(&path).unwrap_or_default() != output.stdout {
-                return Err(format!("{file} is not what the settings say; run: cargo xtask gen-docs"));
+                return Err(format!("{file} is not what the code says; run: cargo xtask gen-docs"));
             }
-            println!("{file} is what the settings say");
+            println!("{file} is what the code says");
         } else {
             fs::write(&path, &output.stdout).map_err(|error| format!("{file}: {error}"))?;
             println!("wrote {file}");

@@ -25,7 +25,7 @@ const fn layer(
     Layer { name, tier, ours, outside }
 }
 
-const LAYERS: [Layer; 24] = [
+const LAYERS: [Layer; 25] = [
     // 0: words
     layer(0, "model", &[], &[]),
     layer(0, "wire", &["model"], &[]),
@@ -40,6 +40,7 @@ const LAYERS: [Layer; 24] = [
     layer(1, "cluster", &["model"], &[]),
     layer(1, "patroni", &[], &["serde", "serde_json"]),
     layer(1, "console", &["model", "stats", "wire"], &[]),
+    layer(1, "metrics", &["console", "stats"], &[]),
     layer(1, "reads", &["sql"], &["pg_query"]),
     // 2: compositions
     layer(2, "link", &["model", "wire", "sql", "client", "server"], &["rustc-hash"]),
@@ -49,7 +50,7 @@ const LAYERS: [Layer; 24] = [
     layer(3, "volley", &[], &["io-uring", "libc"]),
     layer(3, "shell", SHELL_OURS, SHELL_OUTSIDE),
     // 4: programs
-    layer(4, "howdah", &["bench", "model", "reads", "settings", "shell", "sql"], &["clap"]),
+    layer(4, "howdah", &["bench", "metrics", "model", "reads", "settings", "shell", "sql"], &["clap"]),
     layer(4, "bench", &["auth", "model", "volley", "wire"], BENCH_OUTSIDE),
     layer(4, "sim", SHELL_OURS, &[]),
     layer(4, "fuzz", PURE, &["rustix"]),
@@ -59,12 +60,12 @@ const LAYERS: [Layer; 24] = [
 
 const PURE: &[&str] = &[
     "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "patroni",
-    "console", "reads", "link", "hub",
+    "console", "metrics", "reads", "link", "hub",
 ];
 const HUB_OURS: &[&str] = &["model", "stats", "settings", "auth", "pool", "cluster", "patroni", "console"];
 const SHELL_OURS: &[&str] = &[
     "model", "wire", "sql", "stats", "auth", "settings", "client", "server", "pool", "cluster", "patroni",
-    "console", "reads", "link", "hub", "baton", "volley",
+    "console", "metrics", "reads", "link", "hub", "baton", "volley",
 ];
 const SHELL_OUTSIDE: &[&str] = &[
     "getrandom",
@@ -75,6 +76,7 @@ const SHELL_OUTSIDE: &[&str] = &[
     "libc",
     "mio",
     "parking_lot",
+    "prometheus-client",
     "rustls",
     "rustls-pki-types",
     "rustix",

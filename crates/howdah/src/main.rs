@@ -66,6 +66,8 @@ enum Command {
     Manual,
     /// Print an example of all settings, with their documentation
     Example,
+    /// Print the list of all metrics
+    Metrics,
 }
 
 fn main() -> ExitCode {
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Some(Command::Bench(options)) => return bench::run::main(options, Called::ByHowdah),
         Some(Command::Manual) => print!("{}", settings::manual()),
         Some(Command::Example) => print!("{}", settings::example()),
+        Some(Command::Metrics) => print!("{}", metrics::manual()),
         None if arguments.version => print_version(),
         None => return run(arguments),
     }

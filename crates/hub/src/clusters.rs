@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster::{Answer, Balance, Cluster, Effects, Failure, Fate, NodeId, Sign, Wanted};
+use cluster::{Answer, Balance, Cluster, Effects, Fact, Failure, Fate, NodeId, Sign, Wanted, What};
 use model::{Moment, PoolId};
 use settings::{Database, Effective, Host, LoadBalance, SessionAttrs, Settings};
 
@@ -87,6 +87,32 @@ pub(crate) struct Watched {
     pub(crate) places: Vec<Place>,
     /// The entry whose settings say how it is monitored: the first that names these hosts.
     pub(crate) entry: String,
+    /// What befell it.
+    pub(crate) history: History,
+}
+
+/// What befell a cluster since it is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// Who was primary last.
+    last_primary: Option<NodeId>,
+    /// How often that was another than before.
+    pub failovers: u64,
+    /// How often there was none any more.
+    pub losses: u64,
+}
+
+impl History {
+    fn note(&mut self, fact: &Fact) {
+        match fact.what {
+            What::Primary(_) => {
+                self.failovers += u64::from(self.last_primary.is_some() && self.last_primary != fact.node);
+                self.last_primary = fact.node;
+            }
+            What::NoPrimary => self.losses += u64::from(self.last_primary.is_some()),
+            _ => {}
+        }
+    }
 }
 
 /// All clusters.
@@ -267,10 +293,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let mut nodes = Vec::new();
         for (list, id) in &self.clusters.by_places {
             let Some(watched) = self.clusters.all.get(id) else { continue };
-            let names = monitored(&self.settings)
-                .filter(|(_, database)| places(&self.settings, database) == *list)
-                .map(|(name, _)| name);
-            let databases = names.collect::<Vec<_>>().join(",");
+            let databases = self.entries_of(list);
             for node in watched.cluster.ids() {
                 let Some(view) = watched.cluster.view(node) else { continue };
                 let place = watched.places[node.index()].clone();
@@ -279,6 +302,20 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             }
         }
         nodes
+    }
+
+    /// What befell each cluster, by the entries that it serves.
+    pub fn histories(&self) -> Vec<(String, History)> {
+        let known = self.clusters.by_places.iter();
+        let known = known.filter_map(|(list, id)| Some((list, self.clusters.all.get(id)?)));
+        known.map(|(list, watched)| (self.entries_of(list), watched.history)).collect()
+    }
+
+    /// The entries that name these hosts, between commas.
+    fn entries_of(&self, list: &[Place]) -> String {
+        let named =
+            monitored(&self.settings).filter(|(_, database)| places(&self.settings, database) == list);
+        named.map(|(name, _)| name).collect::<Vec<_>>().join(",")
     }
 
     /// The nodes that are to be asked by now.
@@ -308,6 +345,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let Some(watched) = self.clusters.all.get_mut(&id) else { return work };
         let effects = event(&mut watched.cluster);
         for fact in &effects.facts {
+            watched.history.note(fact);
             let what = match fact.node {
                 Some(node) => format!("{} {}", watched.places[node.index()], fact.what),
                 None => fact.what.to_string(),
@@ -354,5 +392,26 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             node: Some(at),
         };
         Some(ProbeOrder { at, fresh, order, limit: general.monitor_timeout })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failover_is_another_primary_and_not_the_first_or_the_same() {
+        let mut history = History::default();
+        let mut note = |node: Option<u16>, what| {
+            history.note(&Fact { node: node.map(NodeId), what });
+            (history.failovers, history.losses)
+        };
+        assert_eq!(note(None, What::NoPrimary), (0, 0), "there was none to be lost");
+        assert_eq!(note(Some(1), What::Primary(1)), (0, 0));
+        assert_eq!(note(None, What::NoPrimary), (0, 1));
+        assert_eq!(note(Some(1), What::Primary(1)), (0, 1));
+        assert_eq!(note(Some(0), What::Up(true)), (0, 1));
+        assert_eq!(note(Some(2), What::Primary(2)), (1, 1));
+        assert_eq!(note(Some(1), What::Primary(3)), (2, 1));
     }
 }

@@ -61,7 +61,7 @@ mod tests;
 pub use admission::{Entered, LoginsFull, Member};
 pub use cancel::CancelKey;
 pub use cell::{PoolCell, PoolKey};
-pub use clusters::{ClusterId, News, NodeInfo, NodeRef, Place, ProbeOrder};
+pub use clusters::{ClusterId, History, News, NodeInfo, NodeRef, Place, ProbeOrder};
 pub use drain::Scope;
 pub use fanout::{
     Channel, Command, Done, Fanout, FanoutLimit, FanoutLimits, Joined, ListenerId, Next, Retargeted,

@@ -12,7 +12,7 @@ use console::Failure;
 use model::Moment;
 use settings::{Database, Settings};
 
-use crate::clusters::{ClusterId, NodeRef, Place, Watched, monitored, places};
+use crate::clusters::{ClusterId, History, NodeRef, Place, Watched, monitored, places};
 use crate::hub::Hub;
 use crate::work::Work;
 
@@ -66,7 +66,8 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         }
         clusters.last += 1;
         let id = ClusterId(clusters.last);
-        let watched = Watched { cluster, places: list.to_vec(), entry: String::new() };
+        let watched =
+            Watched { cluster, places: list.to_vec(), entry: String::new(), history: History::default() };
         clusters.all.insert(id, watched);
         clusters.by_places.insert(list.to_vec(), id);
         id

@@ -18,6 +18,7 @@ mod classify;
 mod topology;
 mod vacancy;
 mod health;
+mod scrape;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,6 +159,7 @@ pub struct Control {
     monitors: monitor::Monitors,
     watches: topology::Watches,
     catalogs: classify::Catalogs,
+    scrapes: scrape::Scrapes,
     ending: drain::Ending,
 }
 
@@ -190,6 +192,7 @@ pub async fn run(
         monitors: monitor::Monitors::default(),
         watches: topology::Watches::default(),
         catalogs: classify::Catalogs::default(),
+        scrapes: scrape::Scrapes::default(),
         ending,
         shared,
     });

@@ -40,6 +40,8 @@ mod peer;
 pub mod pins;
 mod random;
 mod http;
+mod exposition;
+mod process;
 mod alike;
 mod digests;
 mod journal;

@@ -1,8 +1,8 @@
 //! What all threads share, and the questions that a worker asks of it: never on the way of a query.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use auth::scram::{AwaitClientFirst, Nonce};
@@ -65,6 +65,8 @@ pub struct Shared {
     pub accept_again: AtomicBool,
     /// Makes fingerprints of statements.
     pub fingerprint_key: Key,
+    /// How workers hand bytes to the kernel, once one has found out.
+    pub io_backend: OnceLock<&'static str>,
     settings: RwLock<Arc<Settings>>,
     facts: Alike<ClientFacts>,
     parameters: Alike<Parameters>,
@@ -106,6 +108,7 @@ impl Shared {
             pins: Mutex::default(),
             accept_again: AtomicBool::new(false),
             fingerprint_key: Key::new(random::bytes()),
+            io_backend: OnceLock::new(),
             settings: RwLock::new(settings),
             facts: Alike::default(),
             parameters: Alike::default(),

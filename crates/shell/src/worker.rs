@@ -188,6 +188,8 @@ impl Worker {
         if self.id.0 > 0 {
             return;
         }
+        let backend = if self.outbox.has_volleys() { IoBackend::IoUring } else { IoBackend::Epoll };
+        let _first = self.shared.io_backend.set(backend.name());
         match refusal {
             Some(error) if wanted == IoBackend::IoUring => {
                 tracing::warn!("io_backend: the kernel allows no io_uring ({error}): it is epoll");

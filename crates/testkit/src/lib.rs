@@ -69,6 +69,7 @@ pub mod stream;
 // What they do harm with.
 pub mod chaos;
 pub mod dns;
+pub mod exposition;
 pub mod fake_server;
 pub mod netns;
 pub mod reply;

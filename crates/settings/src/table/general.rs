@@ -39,7 +39,8 @@ table! {
 
     /// Address and port of the health endpoint, for load balancers (HTTP): `/` and `/ready` answer 200 while new
     /// clients are welcome and 503 while they are not (paused, or shutting down), `/live` 200 while the process
-    /// answers at all, `/db/NAME` 200 while a client of that database would find a server. Empty: none.
+    /// answers at all, `/db/NAME` 200 while a client of that database would find a server. `/metrics` is for Prometheus. It
+    /// asks for no password: bind it to an address that only they reach. Empty: none.
     health_listen: String = Kind::Socket, Some(""), Restart, Built;
 
     /// Let several processes listen on one TCP port.

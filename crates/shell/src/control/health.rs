@@ -1,4 +1,4 @@
-//! The health endpoint: short answers over HTTP for load balancers, one request a connection.
+//! The health endpoint: short answers over HTTP for load balancers, and the metrics; one request a connection.
 //!
 //! What is answered is the hub's to say. Everything is bounded: connections, the size of a request, its time.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use http_body_util::Full;
 use hub::{Fitness, Readiness};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -18,12 +18,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::Control;
+use crate::exposition::Format;
 
 /// Connections at a time; more are closed at once.
 const CONNECTIONS_MAX: usize = 64;
 /// Bytes of the head of a request; less, hyper does not take.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 const HEADERS_MAX: usize = 64;
+const PLAIN: &str = "text/plain; charset=utf-8";
 /// For a whole connection.
 const TIME_MAX: Duration = Duration::from_secs(5);
 /// After a connection that could not be accepted: for want of descriptors, say.
@@ -49,8 +51,8 @@ pub(super) async fn serve(control: Arc<Control>, listener: TcpListener) {
 
 async fn answer_one(control: Arc<Control>, stream: TcpStream) -> Result<(), hyper::Error> {
     let service = service_fn(move |request: Request<Incoming>| {
-        let (status, text) = control.health(request.method(), request.uri().path());
-        async move { Ok::<_, Infallible>(response(status, text)) }
+        let control = Arc::clone(&control);
+        async move { Ok::<_, Infallible>(control.answer(&request).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(TIME_MAX);
@@ -58,11 +60,11 @@ async fn answer_one(control: Arc<Control>, stream: TcpStream) -> Result<(), hype
     builder.serve_connection(TokioIo::new(stream), service).await
 }
 
-fn response(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+fn response(status: StatusCode, body: Bytes, content_type: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
@@ -71,6 +73,20 @@ fn response(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 }
 
 impl Control {
+    async fn answer(self: Arc<Self>, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        if is_read && request.uri().path() == "/metrics" {
+            let accepted = request.headers().get_all(ACCEPT).iter();
+            let format = Format::among(accepted.filter_map(|value| value.to_str().ok()));
+            return match self.scrape(format).await {
+                Some(text) => response(StatusCode::OK, text, format.content_type()),
+                None => response(StatusCode::INTERNAL_SERVER_ERROR, Bytes::from_static(b"no metrics"), PLAIN),
+            };
+        }
+        let (status, text) = self.health(request.method(), request.uri().path());
+        response(status, Bytes::from_static(text.as_bytes()), PLAIN)
+    }
+
     fn health(&self, method: &Method, path: &str) -> (StatusCode, &'static str) {
         // HAProxy's own way to ask is OPTIONS.
         if !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {

@@ -194,7 +194,7 @@ impl Control {
         }
     }
 
-    fn pins(&self) -> Vec<PinRow> {
+    pub(super) fn pins(&self) -> Vec<PinRow> {
         let counts = self.shared.pins.lock();
         let rows = counts.rows().iter().map(|row| PinRow {
             database: row.kind.database.clone(),
@@ -387,7 +387,7 @@ impl Control {
         ]
     }
 
-    fn nodes(&self, now: Moment) -> Vec<NodeRow> {
+    pub(super) fn nodes(&self, now: Moment) -> Vec<NodeRow> {
         let hub = self.shared.hub.lock();
         let nodes: Vec<_> = hub.nodes().into_iter().map(|node| (hub.topology_info(&node), node)).collect();
         let untold = hub.untold();
@@ -411,7 +411,7 @@ impl Control {
         known.chain(untold.into_iter().map(|(database, why)| no_nodes(database, why))).collect()
     }
 
-    fn routes(&self) -> Vec<RouteRow> {
+    pub(super) fn routes(&self) -> Vec<RouteRow> {
         let mut rows = Vec::new();
         for home in self.shared.homes() {
             let Some(readers) = home.readers.lock().clone() else { continue };
