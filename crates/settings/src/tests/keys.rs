@@ -130,7 +130,7 @@ fn every_key_of_databases_is_read() {
         query_wait_timeout=7 session_state=off max_pinned=3 target_session_attrs=primary monitor_user=m \
         monitor_dbname=x failover_timeout=8 max_replica_lag_bytes=9 max_replica_lag=10 \
         read_write_split=intent consistency=bounded(250) \
-        host_weights=1,2,3,4,0 host_zones=a,a,b,b,c";
+        host_weights=1,2,3,4,0 host_zones=a,a,b,b,c primary_read_weight=4";
     let settings = good(&format!("[pgbouncer]\n[databases]\nd = {good_values}\n"));
     let set = settings.databases["d"].clone();
     let unset = crate::Database::default();
@@ -138,7 +138,7 @@ fn every_key_of_databases_is_read() {
     for key in DATABASE.iter().filter(|key| key.spec.name != "topology") {
         assert!(!(key.same)(&set, &unset), "{}", key.spec.name);
     }
-    assert_eq!(DATABASE.len(), 35);
+    assert_eq!(DATABASE.len(), 36);
 }
 
 #[test]
