@@ -203,8 +203,23 @@ impl Cluster {
         }
         self.judge(&mut effects);
         self.publish(outcome.ok().map(|answer| (node, answer)));
+        if outcome.is_ok() && self.writer() == Some(node) {
+            self.ask_standbys_too(now);
+        }
         self.ask_due(now, &mut effects);
         effects
+    }
+
+    /// While clients miss what they have written: what the primary has just said helps them once a standby has said that
+    /// it is as far, and not before.
+    fn ask_standbys_too(&mut self, now: Moment) {
+        for index in 0..self.nodes.len() {
+            let node = &self.nodes[index];
+            if !node.is_gone && node.is_in_recovery() && self.is_missed(node) {
+                let node = &mut self.nodes[index];
+                (node.due, node.is_doubted) = (now, node.is_probing);
+            }
+        }
     }
 
     /// Traffic has shown something.
@@ -234,14 +249,19 @@ impl Cluster {
         due.min().unwrap_or(Moment::NEVER)
     }
 
-    /// When a node is to be asked: soon, while clients miss what they have written.
+    /// When a node is to be asked: soon, while clients miss what they have written; standbys after the primary.
     fn due(&self, node: &Node) -> Moment {
+        let is_soon = self.is_missed(node) && !(node.is_in_recovery() && self.writer().is_some());
+        if is_soon { node.due.min(node.asked_at + SOON) } else { node.due }
+    }
+
+    /// Whether clients miss what this node has yet to say.
+    fn is_missed(&self, node: &Node) -> bool {
         let missed_at = self.board.missed_at();
-        let is_missed = missed_at > Moment::default()
+        missed_at > Moment::default()
             && node.reach == Reach::Up
             && node.asked_at < missed_at + MISSED_FOR
-            && (node.asked_at <= missed_at || !self.board.is_caught_up());
-        if is_missed { node.due.min(node.asked_at + SOON) } else { node.due }
+            && (node.asked_at <= missed_at || !self.board.is_caught_up())
     }
 
     /// What clients may know of who can be read from. `said`: what a node has just said.

@@ -42,8 +42,9 @@ pub(crate) const FLAP_WINDOW: Duration = Duration::from_secs(60);
 /// The most good answers in a row that a node which keeps failing must give before it has readers again.
 pub(crate) const PROOFS_MAX: u32 = 16;
 
-/// While clients miss what they have written, nodes are asked again after this.
-pub(crate) const SOON: Duration = Duration::from_millis(50);
+/// While clients miss what they have written, nodes are asked again after this: a little less than the shell's tick, so
+/// that it is every tick and not every second one.
+pub(crate) const SOON: Duration = Duration::from_millis(40);
 /// For so long after the last that did.
 pub(crate) const MISSED_FOR: Duration = Duration::from_secs(2);
 /// Probes closer than this come of that.

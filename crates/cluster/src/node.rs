@@ -140,6 +140,11 @@ impl Node {
         }
     }
 
+    /// Whether it said so last.
+    pub(crate) fn is_in_recovery(&self) -> bool {
+        self.answer.is_some_and(|answer| answer.in_recovery)
+    }
+
     /// Whether it may have new connections at all.
     pub(crate) fn takes_work(&self) -> bool {
         self.reach == Reach::Up && !self.is_drained && !self.is_gone

@@ -275,7 +275,7 @@ impl Cycle {
                 }
                 *self.by_port.lock().expect("no panic").entry(port).or_default() += 1;
                 // As an application does: no reader is current at the very moment of a write.
-                std::thread::sleep(Duration::from_millis(10));
+                std::thread::sleep(sized(Duration::from_millis(10), PAUSE));
             }
             self.rounds.fetch_add(1, Ordering::SeqCst);
         }
@@ -290,6 +290,9 @@ impl Cycle {
         self.by_port.lock().expect("no panic").get(&server.port().to_string()).copied().unwrap_or(0)
     }
 }
+
+/// What clients of the experiment think between two reads: twenty of them in a second after each write.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells the clients to go, also when a test fails while they are at it.
 struct Over<'a>(&'a AtomicBool);
@@ -354,7 +357,7 @@ fn a_standby_that_applies_late_is_read_from_by_nobody_who_has_just_written() {
     let howdah =
         trio.pooler(sized("read_write_split=intent", "read_write_split=intent max_replica_lag=2")).start();
     drop(reader(&trio, &howdah));
-    let clients = sized(8, 32);
+    let clients = sized(8, 64);
     let counts = cycle(&howdah, clients, |cycle| {
         if is_full() {
             falls_behind_and_comes_back(&trio, (&howdah, cycle), &figures);

@@ -60,7 +60,10 @@ fn backends_that_are_killed_and_servers_that_restart_lose_no_row() {
             harms += 1;
             if is_full() {
                 let next = Duration::from_secs(turn).saturating_sub(start.elapsed());
-                figures.go_on(&format!("{harms} killed"), next);
+                if harms % 10 == 0 {
+                    figures.say(&format!("{harms} killed"));
+                }
+                std::thread::sleep(next);
             } else {
                 ledger.wait_for_more(60);
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use model::Moment;
 use proptest::prelude::*;
 
-use super::{PRIMARY, STANDBY};
-use crate::{Answer, Cluster, Limits, Need, NodeId};
+use super::{Bench, PRIMARY, STANDBY};
+use crate::{Answer, Cluster, Effects, Limits, Need, NodeId};
 
 const NODES: usize = 3;
 const CLIENTS: usize = 3;
@@ -269,4 +269,26 @@ fn nodes_are_asked_soon_while_clients_miss_their_writes() {
     world.cluster.board().missed(world.now);
     assert!(world.cluster.next_tick() < world.now + Duration::from_millis(60));
     let _ = world.reads;
+}
+
+#[test]
+fn standbys_are_asked_as_soon_as_the_primary_has_said_how_far_it_is() {
+    let mut bench = Bench::of(&[PRIMARY, STANDBY]);
+    let nodes = |effects: &Effects| -> Vec<u16> { effects.probes.iter().map(|probe| probe.node.0).collect() };
+    let _ = (bench.says(0, PRIMARY), bench.says(1, STANDBY));
+    bench.pass(1000);
+    let effects = bench.cluster.tick(bench.now);
+    assert_eq!(nodes(&effects), [0, 1]);
+    assert_eq!(nodes(&bench.says(0, PRIMARY)), [0_u16; 0], "nobody misses anything");
+    let _ = bench.says(1, STANDBY);
+    bench.cluster.board().missed(bench.now);
+    bench.pass(5);
+    let effects = bench.cluster.tick(bench.now);
+    assert_eq!(nodes(&effects), [0], "the standby has nothing to be held against yet");
+    let mut soon = |node, answer| {
+        bench.pass(5);
+        nodes(&bench.cluster.probed(bench.now, NodeId(node), Ok(answer)))
+    };
+    assert_eq!(soon(0, PRIMARY), [1]);
+    assert_eq!(soon(1, STANDBY), [0_u16; 0], "it has all that was missed");
 }
