@@ -115,25 +115,28 @@ impl Channels {
         &self.heard
     }
 
-    /// A statement that listens on these channels is about to be sent.
-    fn want(&mut self, channels: &[Channel]) -> Hearing {
-        match self.wish {
+    /// A statement that listens on these channels is about to be sent. `listens`: the client listens on one already, or is
+    /// about to.
+    fn want(&mut self, channels: &[Channel], listens: impl Fn(&Channel) -> bool) -> Hearing {
+        let is_just_heard = match self.wish {
             Wish::New(_) | Wish::Asked(_) => return Hearing::Awaited,
             // It listens by itself.
             Wish::Refused => return Hearing::Heard,
-            Wish::None | Wish::Heard => {}
-        }
-        let missing: Vec<Channel> =
-            channels.iter().filter(|&channel| !self.is_listened_on(channel)).cloned().collect();
+            Wish::None => false,
+            Wish::Heard => true,
+        };
+        // A channel that is still heard from a time before, on which the client listens no more, is as good as a new one:
+        // what was sent since that time must not come.
+        let is_heard = |channel: &Channel| {
+            self.own.contains(channel)
+                || (self.heard.contains(channel) && (is_just_heard || listens(channel)))
+        };
+        let missing: Vec<Channel> = channels.iter().filter(|&channel| !is_heard(channel)).cloned().collect();
         if missing.is_empty() {
             return Hearing::Heard;
         }
         self.wish = Wish::New(missing);
         Hearing::Awaited
-    }
-
-    fn is_listened_on(&self, channel: &Channel) -> bool {
-        self.heard.contains(channel) || self.own.contains(channel)
     }
 
     /// The statement that was to listen is sent, or will not come.
@@ -165,7 +168,10 @@ impl Pair<'_> {
         if channels.wish == Wish::None && self.state.as_ref().is_none_or(|state| state.is_free()) {
             channels.own.clear();
         }
-        channels.want(&wanted)
+        let (client, state) = (&*self.client, &*self.state);
+        channels.want(&wanted, |channel| {
+            client.listens_on(channel) || state.as_ref().is_some_and(|state| state.will_listen(channel))
+        })
     }
 
     /// A statement that asks on which channels its session listens: from now on the client's servers do.
@@ -288,6 +294,7 @@ impl Link {
             true => Wish::Heard,
             false => Wish::Refused,
         };
+        channels.heard.retain(|channel| !wish.contains(channel));
         if is_heard {
             channels.heard.extend(wish);
         } else {

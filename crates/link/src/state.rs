@@ -240,6 +240,12 @@ impl State {
             || self.pending.iter().any(|pending| pending.count(prepares) > 0)
     }
 
+    /// Whether something that is not answered yet listens on a channel by somebody else.
+    pub(crate) fn will_listen(&self, channel: &[u8]) -> bool {
+        let listens = |deed: &Deed| matches!(deed, Deed::Listen(other) if **other == *channel);
+        self.pending.iter().any(|pending| pending.count(listens) > 0)
+    }
+
     /// A statement is closed by the protocol: one of SQL's, perhaps.
     pub(crate) fn close_prepared(&mut self, name: &[u8]) {
         if self.has_prepared(name) {

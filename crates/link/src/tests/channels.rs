@@ -141,6 +141,78 @@ fn a_listen_counts_by_what_the_server_says_of_its_transaction() {
     ));
 }
 
+/// What came on it meanwhile was sent before the second LISTEN.
+#[test]
+fn a_channel_that_is_listened_on_no_more_is_asked_for_again() {
+    for end in ["rollback", "unlisten a; commit"] {
+        let tags = if end == "rollback" { "C(ROLLBACK)" } else { "C(UNLISTEN) C(COMMIT)" };
+        check(&format!(
+            "C Q(begin) Q(listen a) Q({end})
+             > Q(begin)
+             wishes a
+             heard
+             > Q(listen a) Q({end})
+             S C(BEGIN) Z(T) C(LISTEN) Z(T) {tags} Z(I)
+             < C(BEGIN) Z(T) C(LISTEN) Z(T) {tags} Z(I)
+             > Q(UNLISTEN \"a\";)
+             unsettled
+             C Q(listen a)
+             wishes a
+             hush
+             S C(UNLISTEN) Z(I)
+             heard
+             > Q(listen a)
+             S C(LISTEN) Z(I)
+             < C(LISTEN) Z(I)
+             > Q(UNLISTEN \"a\";)
+             S C(UNLISTEN) Z(I)
+             settled a
+             free"
+        ));
+    }
+}
+
+#[test]
+fn a_channel_that_is_asked_for_again_may_be_refused() {
+    check(
+        "C Q(begin) Q(listen a) Q(rollback)
+         > Q(begin)
+         wishes a
+         heard
+         > Q(listen a) Q(rollback)
+         S C(BEGIN) Z(T) C(LISTEN) Z(T) C(ROLLBACK) Z(I)
+         < C(BEGIN) Z(T) C(LISTEN) Z(T) C(ROLLBACK) Z(I)
+         > Q(UNLISTEN \"a\";)
+         C Q(listen a)
+         wishes a
+         deaf
+         > Q(listen a)
+         S C(UNLISTEN) Z(I) C(LISTEN) Z(I)
+         < C(LISTEN) Z(I)
+         > Q(census n)
+         S T D(n,,) C(SELECT 1) Z(I)
+         pins LISTEN Listen
+         S A(a one)
+         < A(a one)",
+    );
+}
+
+#[test]
+fn a_channel_on_which_the_client_is_about_to_listen_is_not_asked_for_again() {
+    check(
+        "C Q(listen a) Q(notify a) Q(listen a)
+         wishes a
+         heard
+         > Q(listen a) Q(notify a) Q(listen a)
+         S C(LISTEN) Z(I) C(NOTIFY) A(a) Z(I) C(LISTEN) Z(I)
+         < C(LISTEN) Z(I) C(NOTIFY) Z(I) C(LISTEN) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         settled a
+         free",
+    );
+}
+
 #[test]
 fn unlisten_and_discard_all_end_it() {
     for (text, tag) in
