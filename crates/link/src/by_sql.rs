@@ -271,6 +271,15 @@ impl Pair<'_> {
         None
     }
 
+    /// Whether a statement will fail for a name in it when it is run: that is what its client is told then.
+    #[cold]
+    pub(crate) fn misuses_names(&mut self, effects: &Effects<'_>) -> bool {
+        self.policy.carries_prepare()
+            && effects.names_statements()
+            && !self.names_are_open()
+            && self.names_in(effects.text(), effects, true, false).refusal.is_some()
+    }
+
     /// What stands for the statement that a Bind or Describe is about.
     pub(crate) fn named_in(&mut self, statement: &Arc<Statement>) -> Found<(Arc<Statement>, Names)> {
         match self.does_something(statement) {

@@ -387,6 +387,7 @@ impl Pair<'_> {
         let names = Names::making(made);
         if policy.state == StateMode::Refuse
             && let Some(words) = refusal::words(&self.pending(&effects, values, Hears::Any, &names), &effects)
+            && !self.misuses_names(&effects)
         {
             self.client.push_misused(words.as_bytes());
             return Some(self.refuse_in_place(message, Owed::Bind, Instead::State));

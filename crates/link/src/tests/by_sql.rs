@@ -510,3 +510,18 @@ fn what_cannot_go_with_its_client_keeps_its_server() {
 fn what_goes_with_its_client_is_not_refused() {
     check_on(&stage(StateMode::Refuse), PREPARED);
 }
+
+#[test]
+fn where_state_is_refused_a_name_in_use_is_called_so() {
+    check_on(
+        &stage(StateMode::Refuse),
+        &format!(
+            "{PREPARED}
+             C P(,prepare p as select 2) B E S
+             > P(,prepare p as select 2) B B(#0) S
+             S 1 2 E(26000 no) Z(I)
+             < 1 2 E(42P05 prepared statement \"p\" already exists) Z(I)
+             free"
+        ),
+    );
+}
