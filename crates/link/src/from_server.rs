@@ -552,6 +552,8 @@ impl<'a> Ear<'a> {
         if matches!(self.server.check, Check::Asked { .. }) {
             self.server.check = Check::None;
         }
+        // Perhaps it was to forget what it remembers.
+        self.server.may_remember |= undone.iter().any(|entry| entry.swallow && entry.owed == Owed::Execute);
         let lost_unnamed = undone.iter().rfind(|entry| is_unnamed_parse(entry));
         // A later one, sent behind a Sync, is not touched.
         let lost_unnamed = lost_unnamed.filter(|_| !self.server.ledger.iter().any(is_unnamed_parse));

@@ -131,6 +131,7 @@ impl Link {
         if !self.knows_own {
             self.learn_own(&mut server);
         }
+        server.may_remember |= !self.remembers_sequences();
         self.carrying = !self.policy.dedicated
             && !Arc::ptr_eq(&self.client.parameters, &server.parameters)
             && *self.client.parameters != *server.parameters;
@@ -255,6 +256,7 @@ impl Link {
         self.quiet_since = now;
         let mut server = self.server.take()?;
         server.retry = Retry::No;
+        server.may_remember |= !self.remembers_sequences();
         self.permit = Permit::None;
         if let Some(state) = self.state.take() {
             leave(&state, &mut server);

@@ -367,6 +367,7 @@ impl Pair<'_> {
         let scanned = |text: &[u8]| !scan(text, dialect, policy).is_plain();
         let draws = |text: &[u8]| scan(text, dialect, policy).may_draw();
         match dialect.is_usual() {
+            _ if self.is_to_forget() => true,
             true => statement.makes_state(scanned) || self.remembers_sequences() && statement.may_draw(draws),
             false => scanned(statement.text()) || self.remembers_sequences() && draws(statement.text()),
         }
@@ -567,8 +568,11 @@ impl Ear<'_> {
             return true;
         }
         state.fail();
-        if front.marks.state {
-            state.fail_front();
+        match (front.marks.state, code) {
+            (false, _) => {}
+            // It was not even begun.
+            (true, "25P02") => state.skip_front(),
+            (true, _) => state.fail_front(),
         }
         for _ in undone.iter().filter(|entry| entry.marks.state) {
             state.finish_front();

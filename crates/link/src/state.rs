@@ -140,6 +140,13 @@ impl State {
         self.failed = true;
     }
 
+    /// The rest of an entry with a mark was refused, because its transaction had failed before.
+    pub(crate) fn skip_front(&mut self) {
+        let Some(pending) = self.pending.front_mut() else { return };
+        self.shifts = std::mem::take(&mut pending.shifts);
+        pending.complete_all();
+    }
+
     /// As `fail`, of an entry with a mark: it stays until it is through.
     pub(crate) fn fail_front(&mut self) {
         let Some(pending) = self.pending.front_mut() else { return };

@@ -18,6 +18,7 @@ mod random_state;
 mod route;
 mod script;
 mod segments;
+mod sequences;
 mod session;
 mod stale;
 mod state;

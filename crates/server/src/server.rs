@@ -129,6 +129,8 @@ pub struct Server {
     pub altering: bool,
     /// The schema may have changed, and that is not made known yet.
     pub renews: bool,
+    /// It may remember what others have drawn from sequences: somebody has had it at whose draws nobody looks.
+    pub may_remember: bool,
     /// Bytes of a message to it that are still to be sent.
     pub sending: u64,
     /// Bytes of a message from it that are still to come.
@@ -180,6 +182,7 @@ impl Server {
             described: None,
             altering: false,
             renews: false,
+            may_remember: false,
             sending: 0,
             receiving: 0,
             swallowing: false,
