@@ -228,7 +228,9 @@ impl Link {
     pub(crate) fn ask(&mut self, out: &mut Out) {
         let (Some(state), Some(server)) = (&mut self.state, &mut self.server) else { return };
         let is_wanted = !state.doubts.is_empty() || !state.unknown.is_empty() || !state.unlisten.is_empty();
-        let is_due = is_wanted && state.census.is_none();
+        // A statement of the client's that waits for this server to be quiet goes before it is told to listen no more.
+        let is_put_off = self.unheard && state.doubts.is_empty() && state.unknown.is_empty();
+        let is_due = is_wanted && !is_put_off && state.census.is_none();
         let is_idle = server.status == wire::server::TransactionStatus::Idle;
         if !is_due || !is_idle || !server.is_quiet() || self.client.sending > 0 {
             return;

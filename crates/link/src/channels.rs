@@ -106,7 +106,7 @@ pub(crate) fn channel(name: &Name<'_>, is_unicode: bool) -> Option<Channel> {
 impl Policy {
     /// Whether somebody else may listen for the client.
     pub(crate) fn fans_out(&self) -> bool {
-        self.listen_fanout && matches!(self.state, StateMode::Carry | StateMode::Refuse)
+        self.listen_fanout && self.scans() && self.state != StateMode::Pin
     }
 }
 
@@ -242,7 +242,9 @@ impl Link {
     pub(crate) fn show_channels(&mut self, input: &[u8], out: &mut Out) {
         let shows = self.channels.as_ref().is_some_and(|channels| channels.shows);
         let says = |header: Header| header.tag != tag::TERMINATE && is_sendable(header, input.len());
+        // Who waits for a listener says it again: until then the server would listen and stop in turns.
         if shows
+            && !self.awaits_channels()
             && Header::peek(input).is_some_and(says)
             && let Some(server) = &mut self.server
         {

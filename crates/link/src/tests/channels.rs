@@ -1,6 +1,6 @@
 //! LISTEN where somebody else listens for the client.
 
-use model::StateMode;
+use model::{PoolMode, StateMode};
 
 use crate::Policy;
 
@@ -329,6 +329,30 @@ fn a_question_that_was_canceled_is_asked_again() {
     ));
 }
 
+/// Its statements may be looked at for the settings that it logged in with.
+#[test]
+fn who_has_a_server_for_itself_listens_by_itself() {
+    let reported = [("client_encoding", "UTF8", true), ("server_encoding", "UTF8", true)];
+    let own = [&reported[..], &[("work_mem", "5MB", false)]].concat();
+    let policy = Policy {
+        mode: PoolMode::Session,
+        state: StateMode::Carry,
+        listen_fanout: true,
+        ..Policy::default()
+    };
+    check_on(
+        &Stage { policy, client: parameters(&own), server: parameters(&reported) },
+        "C Q(listen a)
+         > Q(SELECT pg_catalog.set_config(E'work_mem',E'5MB',false))
+         S T D(5MB) C(SELECT 1) Z(I)
+         <
+         > Q(listen a)
+         S C(LISTEN) Z(I) A(a one)
+         < C(LISTEN) Z(I) A(a one)
+         held",
+    );
+}
+
 #[test]
 fn where_state_is_refused_listen_is_not() {
     check_on(
@@ -413,6 +437,31 @@ fn a_client_that_asks_what_it_listens_on_is_shown_it() {
          > Q(LISTEN \"a\";) P(,select pg_listening_channels()) B E S
          S C(LISTEN) Z(I) 1 2 D(a) C(SELECT 1) Z(I)
          < 1 2 D(a) C(SELECT 1) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         free"
+    ));
+}
+
+/// Else the server would be told to listen and to stop for ever.
+#[test]
+fn a_statement_that_waits_for_a_quiet_server_comes_before_it_stops_to_listen() {
+    check(&format!(
+        "{LISTENS}
+         free
+         C Q(select pg_listening_channels())
+         > Q(LISTEN \"a\";) Q(select pg_listening_channels())
+         S C(LISTEN) Z(I) T D(a) C(SELECT 1) Z(I)
+         < T D(a) C(SELECT 1) Z(I)
+         > Q(UNLISTEN \"a\";)
+         S C(UNLISTEN) Z(I)
+         free
+         C Q(prepare p as select 1)
+         > Q(LISTEN \"a\";)
+         S C(LISTEN) Z(I)
+         > Q(prepare howdah_2 as select 1)
+         S C(PREPARE) Z(I)
+         < C(PREPARE) Z(I)
          > Q(UNLISTEN \"a\";)
          S C(UNLISTEN) Z(I)
          free"
