@@ -213,3 +213,34 @@ fn database_is_the_users_name_if_none_is_said() {
     let (heard, ready) = open_with(howdah.port(), &startup((3, 0), &[("user", USER)]));
     assert!(ready, "{}", letters(&heard));
 }
+
+/// What becomes of a session that asks at its startup to be somebody else: who it is, or the code of the refusal.
+fn becomes(port: u16, user: &str, database: &str, parameter: (&str, &str)) -> Result<String, String> {
+    let login = Login::new(user, database).parameter(parameter.0, parameter.1);
+    let mut raw = Raw::try_login(port, &login).map_err(|refusal| refusal.sqlstate)?;
+    let who = "select session_user || ' ' || current_user || ' ' || current_setting('session_authorization')";
+    let rows = raw.try_sql(who).map_err(|refusal| refusal.sqlstate)?;
+    rows[0][0].clone().ok_or_else(String::new)
+}
+
+#[test]
+fn session_authorization_at_startup_makes_nobody_another() {
+    let server = Postgres::shared(Version::wanted());
+    server.sql("drop role if exists startup_other; create role startup_other");
+    let howdah = pooler(Version::wanted()).start();
+    for role in [USER, "startup_other"] {
+        let option = format!("-c session_authorization={role}");
+        for parameter in [("session_authorization", role), ("options", &*option)] {
+            let straight = becomes(server.port(), USER, USER, parameter);
+            assert_eq!(straight, Ok(format!("{USER} {USER} {USER}")), "{parameter:?}");
+            for database in [TRANSACTION, oracle::SESSION] {
+                let through = becomes(howdah.port(), USER, database, parameter);
+                assert_eq!(through, straight, "{parameter:?} in {database}");
+            }
+        }
+    }
+    // PostgreSQL looks whether it might have been heeded; through the pooler it is nothing at all.
+    let nobody = ("session_authorization", "startup_nobody");
+    assert_eq!(becomes(server.port(), USER, USER, nobody), Err("22023".into()));
+    assert_eq!(becomes(howdah.port(), USER, TRANSACTION, nobody), Ok(format!("{USER} {USER} {USER}")));
+}

@@ -505,7 +505,9 @@ fn merge(known: &Arc<Parameters>, carried: &Carried, session: &Session, shared: 
         return Arc::clone(known);
     }
     let mut parameters = (**known).clone();
-    for parameter in &carried.parameters {
+    // PostgreSQL does not heed it there: who logs in stays who it is, until SET says otherwise.
+    let is_heeded = |name: &[u8]| !name.eq_ignore_ascii_case(b"session_authorization");
+    for parameter in carried.parameters.iter().filter(|parameter| is_heeded(&parameter.name)) {
         parameters.set(&parameter.name, &parameter.value, false);
     }
     if let Some(suffix) = host_suffix {
