@@ -471,12 +471,8 @@ impl Ledger {
             let sent = self.sent.get(id).unwrap_or_else(|| panic!("{who} hears {id}, which nobody sent"));
             assert!(sent.is_committed, "{who} hears {id}, which was rolled back");
             assert_eq!(sent.channel, *channel, "{who} hears {id} on another channel");
-            // After a loss a client may listen by itself, and then hear what was sent a moment before.
-            let is_rough = !self.kills.is_empty();
-            let is_own = |ear: &Ear| {
-                let is_late = ear.asked <= sent.done || is_rough;
-                ear.channel == *channel && is_late && sent.begun <= ear.until
-            };
+            let is_own =
+                |ear: &Ear| ear.channel == *channel && ear.asked <= sent.done && sent.begun <= ear.until;
             assert!(
                 account.ears.iter().any(is_own),
                 "{who} hears {id}, sent between {} and {}, and did not listen then",
