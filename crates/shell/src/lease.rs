@@ -159,6 +159,8 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     if granted.pinned {
         steady.link.permit();
     }
+    // What it waited for of the server before, it waits for no more.
+    steady.stalled = false;
     steady.note_granted();
     steady.lease = Some(Lease { moored: granted.server, side });
     Checkout::Granted
