@@ -90,9 +90,8 @@ impl World {
             return;
         }
         let machine = &conn.machine;
-        let has = backend.pg.statements.keys().filter(|name| !name.is_empty()).count();
-        let is_mapped =
-            backend.pg.statements.keys().all(|name| name.is_empty() || name.starts_with(b"howdah_"));
+        let has = backend.pg.shared_statements();
+        let is_mapped = backend.pg.has_only_shared();
         let believed = machine.prepared.len();
         let is_busy = backend.pg.is_busy();
         let mut faults = Vec::new();
@@ -141,7 +140,10 @@ impl World {
         if !is_quiet || !backend.alive || backend.lied {
             return;
         }
-        let there = backend.pg.leftovers();
+        let mut there = backend.pg.leftovers();
+        if !backend.pg.draws.is_empty() {
+            there.push("last values of sequences");
+        }
         let kinds = [
             (Reason::AdvisoryLock, "advisory locks"),
             (Reason::TempObject, "temporary tables"),
@@ -185,8 +187,8 @@ impl World {
             let is_whole = idle == open && busy == 0 && counts.waiting == 0 && open == self.homes[home].alive;
             self.claim(is_whole, || format!("pool {home} is not quiet: {open} are open, {counts:?}"));
         }
-        let known = self.statements.len();
-        self.claim(known <= 2_048, || format!("{known} statements are remembered"));
+        let known: usize = self.homes.iter().map(|home| home.statements.len()).sum();
+        self.claim(known <= 2_048 * self.homes.len(), || format!("{known} statements are remembered"));
         for client in 0..self.clients.len() {
             self.claim(self.sessions[client].granted.is_none(), || {
                 format!("session {client} died with a grant")

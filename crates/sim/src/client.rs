@@ -8,8 +8,10 @@ use model::{Moment, Refusal};
 use wire::Header;
 use wire::server::{ErrorFields, TransactionStatus};
 
+use crate::ears::Ears;
 use crate::net::{Net, Received};
-use crate::postgres::{Postgres, Settings, Step, is_reported};
+use crate::postgres::{Postgres, Settings, Step, apart, is_reported};
+use crate::script::sequences::Drawn;
 use crate::script::{Exchange, Script, Traits};
 
 /// Where a client stands.
@@ -47,6 +49,21 @@ pub(crate) struct Client {
     pub(crate) traits: Traits,
     pub(crate) stage: Stage,
     pub(crate) left: u32,
+    pub(crate) drawn: Drawn,
+    pub(crate) ears: Ears,
+    /// Channels and payloads that it was notified of, until somebody looks at them.
+    pub(crate) heard: Vec<(Vec<u8>, Vec<u8>)>,
+    /// It was told that notifications may be lost, until somebody looks.
+    pub(crate) is_warned: bool,
+    /// How often it was looked whether it has heard all, at its end.
+    pub(crate) looks: u32,
+    /// The last answer was ready in this status.
+    ready: TransactionStatus,
+    is_in_answer: bool,
+    /// It was notified within an answer.
+    is_early: bool,
+    /// It asks what was drawn, under this application_name.
+    pub(crate) asks_as: Option<Vec<u8>>,
     seq: u32,
     inbox: Vec<u8>,
     expected: VecDeque<Vec<u8>>,
@@ -82,6 +99,15 @@ impl Client {
             traits,
             stage: Stage::Thinking,
             left,
+            drawn: Drawn::default(),
+            ears: Ears::default(),
+            heard: Vec::new(),
+            is_warned: false,
+            looks: 0,
+            ready: TransactionStatus::Idle,
+            is_in_answer: false,
+            is_early: false,
+            asks_as: None,
             seq: 0,
             inbox: Vec::new(),
             expected: VecDeque::new(),
@@ -103,6 +129,7 @@ impl Client {
             traits: self.traits,
             tag,
             id: self.id,
+            drawn: self.drawn,
             used: Vec::new(),
         }
     }
@@ -187,7 +214,10 @@ impl Client {
         }
         let fields = ErrorFields::parse(body);
         match actual[0] {
-            b'N' => return Ok(()),
+            b'N' | b'A' => {
+                self.heard_aside(actual[0], body);
+                return Ok(());
+            }
             b'S' => {
                 if let Ok((name, value)) = wire::server::parameter_status(body) {
                     self.beliefs.insert(name.to_vec(), value.to_vec());
@@ -209,11 +239,15 @@ impl Client {
                 return Ok(());
             }
             b'E' => {
+                if fields.code != Some(b"55000") {
+                    self.asks_as = None;
+                }
                 let text = fields.message.unwrap_or_default();
                 self.last_words = String::from_utf8_lossy(text).into_owned();
             }
             _ => {}
         }
+        self.check_between(&actual)?;
         self.foresee(&actual)?;
         if self.tainted {
             return Ok(());
@@ -227,10 +261,10 @@ impl Client {
                 // In a failed transaction, what misuses a statement's name fails for either reason.
                 let is_either = [wanted, fields.code]
                     .iter()
-                    .all(|code| matches!(code, Some(b"25P02" | b"26000" | b"42P05")));
+                    .all(|code| matches!(code, Some(b"25P02" | b"26000" | b"42P05" | b"0A000")));
                 wanted == fields.code || (is_either && self.ideal.status == TransactionStatus::Failed)
             }
-            _ => expected == actual,
+            _ => expected == actual || self.is_read_anew(&expected, &actual),
         };
         if !is_same {
             return Err(self.complaint(&show(&expected), &actual));
@@ -242,12 +276,56 @@ impl Client {
         Ok(())
     }
 
+    fn heard_aside(&mut self, tag: u8, body: &[u8]) {
+        if tag == b'N' {
+            let text = ErrorFields::parse(body).message;
+            self.is_warned |= text == Some(b"notifications may have been lost");
+            return;
+        }
+        let mut words = body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
+        let (channel, payload) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        self.heard.push((channel.to_vec(), payload.to_vec()));
+        self.is_early |= self.is_in_answer || self.ready != TransactionStatus::Idle;
+    }
+
+    /// Notifications come between two transactions, or right before the end of one.
+    fn check_between(&mut self, actual: &[u8]) -> Result<(), String> {
+        self.is_in_answer = actual[0] != b'Z';
+        if self.is_in_answer {
+            return match self.is_early {
+                true => Err(format!("client {} is notified within an answer", self.id)),
+                false => Ok(()),
+            };
+        }
+        self.ready = wire::server::ready_for_query(&actual[5..]).unwrap_or(TransactionStatus::Failed);
+        if std::mem::take(&mut self.is_early) && self.ready != TransactionStatus::Idle {
+            return Err(format!("client {} is notified within a transaction", self.id));
+        }
+        Ok(())
+    }
+
+    /// On another server the constants of a statement are read by what the client has set by then.
+    fn is_read_anew(&self, expected: &[u8], actual: &[u8]) -> bool {
+        let (b'D', b'D', Some((own, _)), Some((other, constant))) =
+            (expected[0], actual[0], apart(expected), apart(actual))
+        else {
+            return false;
+        };
+        own == other && self.ideal.zones.contains(constant)
+    }
+
     /// Has the ideal work until it says what should come now.
     fn foresee(&mut self, actual: &[u8]) -> Result<(), String> {
-        let text = match actual[0] {
-            b'E' => ErrorFields::parse(&actual[5..]).message.unwrap_or_default(),
-            _ => &[],
+        let fields = ErrorFields::parse(&actual[5..]);
+        let (text, code) = match actual[0] {
+            b'E' => (fields.message.unwrap_or_default(), fields.code.unwrap_or_default()),
+            _ => (&[][..], &[][..]),
         };
+        let may_be_nothing = self.drawn.is_unsure && self.expected.is_empty() && !self.ideal.is_busy();
+        if code == b"55000" && may_be_nothing && self.ideal.draws.has_what_is_asked(self.ideal.unread()) {
+            self.ideal.draws.forget();
+            self.drawn.is_lost = true;
+        }
         let is_poolers = text == Refusal::QueryCanceled.to_string().as_bytes();
         let is_servers = text.ends_with(b" canceled");
         if (is_poolers || is_servers) && self.cancels == 0 {
@@ -313,7 +391,8 @@ impl Client {
         let mut at = 0;
         while let Some(header) = Header::peek(&said[at..]) {
             let end = at + header.total() as usize;
-            if header.tag != b'S' {
+            // Of notifications there is a ledger.
+            if !matches!(header.tag, b'S' | b'A') {
                 self.expected.push_back(said[at..end].to_vec());
             }
             at = end;

@@ -1,6 +1,7 @@
 //! How a server changes hands: from the pool to a client, back, and on to the next; and what is done to servers
 //! that have no client. In the order of calls that the shell keeps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use baton::Holder;
@@ -72,6 +73,9 @@ impl World {
         if self.plant == Plant::SkipCarry {
             machine.parameters = steady.link.client.parameters.clone();
         }
+        if self.plant == Plant::MixMeanings {
+            machine.login = Arc::clone(&steady.link.client.parameters);
+        }
         let start = steady.link.granted(self.net.now, machine, granted.check, &mut self.out);
         if start == Start::Preparing {
             side.stream.send(&mut self.net, &self.out.to_server, &[]);
@@ -84,6 +88,7 @@ impl World {
         self.claim(holder.is_none(), || {
             format!("server {at} is given to session {session}, {holder:?} has it")
         });
+        steady.stalled = false;
         steady.sent.begin();
         self.moored[at].leased_to = Some(session);
         self.moored[at].last_client = steady.link.client.id.0;
@@ -101,6 +106,9 @@ impl World {
 
     pub(crate) fn release(&mut self, steady: &mut Steady) {
         steady.wants_pin = false;
+        if self.plant == Plant::LoseNames && self.net.rng.chance(5) {
+            steady.link.client.clear_names();
+        }
         self.give_up(steady);
     }
 
@@ -236,6 +244,8 @@ impl World {
         {
             steady.ticket = None;
             steady.wants_pin = false;
+            self.answer_canceled(steady);
+        } else if steady.link.awaits_channels() {
             self.answer_canceled(steady);
         }
     }

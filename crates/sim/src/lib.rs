@@ -16,10 +16,13 @@ mod net;
 mod postgres;
 
 mod client;
+mod ears;
 mod script;
 
+mod keeper;
 mod lease;
 mod nodes;
+mod notes;
 mod opening;
 mod outlive;
 mod parts;

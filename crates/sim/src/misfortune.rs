@@ -18,8 +18,11 @@ impl World {
         }
         let gap = self.plan.misfortune_gap;
         self.net.soon(gap, Event::Misfortune);
-        if self.plan.is_cluster && self.net.rng.chance(10) {
+        if self.plan.is_cluster && self.net.rng.chance(25) {
             return self.fail_over();
+        }
+        if self.net.rng.chance(self.plan.deaf_listeners) {
+            return self.harm_listener();
         }
         match self.net.rng.below(100) {
             0..22 => self.server_dies(),
@@ -153,6 +156,7 @@ impl World {
         let (mode, state) = (self.homes[home].policy.mode, self.homes[home].policy.state);
         let mut policy = plan::policy(&mut self.net.rng, mode, state, true);
         policy.rides_out = self.plan.is_cluster;
+        policy.listen_fanout = self.homes[home].policy.listen_fanout;
         policy.reset_always = self.homes[home].policy.reset_always;
         if self.homes[home].policy.prepared_max == 0 {
             policy.prepared_max = 0;

@@ -37,6 +37,10 @@ pub(crate) enum Event {
     CancelLands(u32),
     /// PostgreSQL has closed the socket of a cancel request.
     CancelEnds(u32),
+    /// A listener is looked after.
+    Keeper(u32),
+    /// A listener's connection is made, or not.
+    KeeperConnected(u32),
     /// There is a node to write to again.
     Elected,
     /// Something goes wrong.
@@ -52,6 +56,10 @@ pub(crate) enum End {
     Session(u32),
     Backend(u32),
     Server(u32),
+    /// The pooler's end of a listener's connection.
+    Keeper(u32),
+    /// PostgreSQL's.
+    Listened(u32),
 }
 
 #[derive(Debug)]

@@ -28,7 +28,7 @@ enum End {
 impl World {
     /// Another node takes over, some time after the old one has ended.
     pub(crate) fn fail_over(&mut self) {
-        let end = self.net.rng.pick(&[End::Dies, End::Freezes, End::ShutsDown, End::StepsDown]);
+        let end = self.net.rng.pick(&[End::Dies, End::Freezes, End::Freezes, End::ShutsDown, End::StepsDown]);
         let thaws_at = self.net.now + std::time::Duration::from_micros(self.net.rng.between(1_000, 60_000));
         for home in &mut self.homes {
             home.pool.hold(self.net.now);
@@ -99,6 +99,7 @@ impl World {
             let tag = String::from_utf8_lossy(&tag).into_owned();
             self.claim(is_new, || format!("server {server} commits {tag}, which was committed before"));
         }
+        self.note_notified(server);
     }
 
     /// All that a client has asked is answered.

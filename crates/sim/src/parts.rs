@@ -1,16 +1,22 @@
 //! What the pooler's side is made of: sessions, server connections, pools; as the shell has them, without sockets.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton::{Berth, Gate};
+use hub::ListenerId;
 use link::{Link, Policy, Side};
-use model::{Moment, Parameters, Refusal};
+use model::{Moment, Parameters, PoolMode, Refusal, StateMode, Statements};
 use pool::{Limits, Pool, Slot, Ticket};
 use server::Server;
+use wire::server::TransactionStatus;
 
+use crate::client::Client;
 use crate::net::{Net, Received};
+use crate::notes::Notes;
 use crate::script::Traits;
+use crate::script::sequences;
 
 /// What can be posted at a session's gate.
 pub(crate) mod news {
@@ -138,6 +144,8 @@ pub(crate) struct Granted {
 pub(crate) enum Letter {
     End(Refusal),
     Cancel,
+    /// The channels that it waits for are heard, or will not be.
+    Listening(bool),
     Policy(Arc<Policy>),
     /// This server must not be heard any more.
     Cut(u32),
@@ -166,6 +174,8 @@ pub(crate) struct Steady {
     pub(crate) stalled: bool,
     pub(crate) unread: bool,
     pub(crate) query_wait: Duration,
+    /// Who listens for it.
+    pub(crate) listener: Option<ListenerId>,
     /// It asks for a server to keep.
     pub(crate) wants_pin: bool,
     /// Its server is lost, and it has not said yet to what that is to be the answer.
@@ -189,6 +199,7 @@ impl Steady {
             (self.link.wants_client_bytes(), "listening"),
             (self.wants_pin, "wants to keep"),
             (self.is_orphan, "orphan"),
+            (self.link.awaits_channels(), "awaits channels"),
             (self.link.pins().is_some(), "keeps"),
             (self.is_over, "over"),
         ];
@@ -203,6 +214,7 @@ pub(crate) struct Session {
     pub(crate) gate: Gate,
     pub(crate) granted: Option<Granted>,
     pub(crate) letters: Vec<Letter>,
+    pub(crate) notes: Option<Notes>,
     /// `None` once it is closed, and while somebody works on it.
     pub(crate) steady: Option<Box<Steady>>,
     pub(crate) is_over: bool,
@@ -217,6 +229,10 @@ pub(crate) struct Home {
     pub(crate) limits: Limits,
     pub(crate) policy: Arc<Policy>,
     pub(crate) traits: Traits,
+    /// The pool's statements.
+    pub(crate) statements: Arc<Statements>,
+    /// Applications of which somebody has asked what was drawn from a sequence.
+    pub(crate) askers: HashSet<Vec<u8>>,
     pub(crate) query_wait: Duration,
     pub(crate) welcome: Arc<Parameters>,
     /// Servers that are being opened or open, counted apart from the pool.
@@ -229,6 +245,30 @@ pub(crate) struct Home {
     pub(crate) unheld_at: Moment,
     /// The earliest tick that will come.
     pub(crate) tick_at: Moment,
+}
+
+impl Home {
+    /// A client is about to say something: are its draws looked at?
+    pub(crate) fn note_draws(&self, client: &mut Client, bytes: &[u8]) {
+        let application = client.ideal.shown(b"application_name").unwrap_or_default();
+        let is_own = self.policy.mode == PoolMode::Session;
+        let is_looked_at =
+            is_own || (self.askers.contains(&application) && self.policy.state != StateMode::Refuse);
+        if client.ideal.status == TransactionStatus::Idle {
+            client.drawn.is_known = is_looked_at;
+        }
+        if sequences::draws(bytes) {
+            client.drawn.draw(is_looked_at);
+        }
+        if sequences::asks(bytes) {
+            client.asks_as = Some(application);
+        }
+    }
+
+    /// A client is answered: if it has asked, it is known that its application does.
+    pub(crate) fn note_answered(&mut self, client: &mut Client) {
+        self.askers.extend(client.asks_as.take());
+    }
 }
 
 /// A server connection being opened.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hub::FanoutLimits;
 use link::Policy;
 use model::{PoolMode, StateMode};
 use pool::Limits;
 
 use crate::rng::Rng;
-use crate::script::Traits;
+use crate::script::{Theme, Traits};
 
 /// How PostgreSQL meets who wants to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,12 @@ pub(crate) struct Plan {
     /// The size of a read, in bytes.
     pub(crate) scratch: usize,
     pub(crate) misfortune_gap: u64,
+    /// Of those who listen for others.
+    pub(crate) fanout: FanoutLimits,
+    /// The most notifications that wait for one client.
+    pub(crate) notes_max: usize,
+    /// How many misfortunes in a hundred are theirs.
+    pub(crate) deaf_listeners: u64,
 }
 
 impl Plan {
@@ -54,13 +61,23 @@ impl Plan {
         let is_rough = rng.chance(70);
         let is_cluster = is_rough && rng.chance(35);
         let count = rng.pick(&[1, 1, 1, 2, 2, 4]);
-        let homes: Vec<HomePlan> = (0..count).map(|_| home(rng, is_rough, is_cluster)).collect();
+        let theme = rng.pick(&[
+            Theme::Nothing,
+            Theme::Nothing,
+            Theme::Names,
+            Theme::Sequences,
+            Theme::Channels,
+            Theme::Channels,
+        ]);
+        let homes: Vec<HomePlan> = (0..count).map(|_| home(rng, is_rough, is_cluster, theme)).collect();
         let count = homes.len() as u32;
+        let is_about_channels = theme == Theme::Channels;
         Plan {
             database_max: (count > 1 && rng.chance(50)).then(|| count + rng.below(4) as u32),
             homes,
             clients: if rng.chance(10) { rng.between(15, 40) } else { rng.between(3, 12) },
-            exchanges: rng.pick(&[3, 8, 8, 20]),
+            exchanges: rng.pick(if theme == Theme::Nothing { &[3, 8, 8, 20] } else { &[8, 8, 20, 20] }),
+            deaf_listeners: if is_about_channels { 25 } else { 4 },
             is_rough,
             is_cluster,
             delay_max: rng.pick(&[0, 100, 1_000]),
@@ -68,6 +85,8 @@ impl Plan {
             capacity: rng.pick(&[64, 1_000, 65_536, 65_536]),
             scratch: rng.pick(&[7, 100, 2_048, 65_536, 65_536]),
             misfortune_gap: rng.pick(&[500, 2_000, 8_000]),
+            fanout: FanoutLimits { listeners: rng.pick(&[1, 9, 9]), channels: rng.pick(&[1, 2, 9, 9]) },
+            notes_max: if is_rough { rng.pick(&[2, 1_000, 1_000]) } else { usize::MAX },
         }
     }
 }
@@ -107,7 +126,7 @@ pub(crate) fn policy(rng: &mut Rng, mode: PoolMode, state: StateMode, is_rough: 
     }
 }
 
-fn home(rng: &mut Rng, is_rough: bool, is_cluster: bool) -> HomePlan {
+fn home(rng: &mut Rng, is_rough: bool, is_cluster: bool, theme: Theme) -> HomePlan {
     let mode = rng.pick(&[
         PoolMode::Transaction,
         PoolMode::Transaction,
@@ -123,8 +142,14 @@ fn home(rng: &mut Rng, is_rough: bool, is_cluster: bool) -> HomePlan {
         StateMode::Pin,
         StateMode::Refuse,
     ]);
+    let (mode, state) = match theme {
+        Theme::Channels if rng.chance(70) => (PoolMode::Transaction, StateMode::Carry),
+        _ => (mode, state),
+    };
     let mut policy = policy(rng, mode, state, is_rough);
     policy.rides_out = is_cluster;
+    // Where state is refused a LISTEN is not, unless nobody can listen for the client: which of the two, no ideal foresees.
+    policy.listen_fanout = rng.chance(75) && state != StateMode::Refuse;
     let maps = rng.chance(85);
     if !maps {
         policy.prepared_max = 0;
@@ -136,6 +161,8 @@ fn home(rng: &mut Rng, is_rough: bool, is_cluster: bool) -> HomePlan {
             statements: is_session || (maps && !policy.reset_always),
             blocks: mode != PoolMode::Statement,
             discards: true,
+            theme,
+            fans_out: policy.listen_fanout && state == StateMode::Carry && !is_session,
             // Who has a server of its own may do with it what it likes.
             state: if is_session && state != StateMode::Off { StateMode::Carry } else { state },
         },

@@ -33,10 +33,24 @@ pub enum Plant {
     HearTheDead,
     /// The end of a session is told in the middle of a server's message.
     WordsInMessage,
+    /// A client's prepared statements are forgotten when it gives a server back.
+    LoseNames,
+    /// Statements are shared whatever the settings of those who prepare them.
+    MixMeanings,
+    /// Servers do not forget what they had of sequences.
+    KeepDraws,
+    /// One in ten notifications is not given to a client.
+    DropNotes,
+    /// Whoever listens is told of every notification.
+    TellStrangers,
+    /// A LISTEN is sent before anybody hears its channel.
+    HearTooSoon,
+    /// Nobody is warned that notifications may be lost.
+    LoseInSilence,
 }
 
 /// All of them, with the words of the command line.
-pub const PLANTS: [(&str, Plant); 14] = [
+pub const PLANTS: [(&str, Plant); 21] = [
     ("release-too-early", Plant::ReleaseTooEarly),
     ("lose-waiter", Plant::LoseWaiter),
     ("cancel-after-release", Plant::CancelAfterRelease),
@@ -51,6 +65,13 @@ pub const PLANTS: [(&str, Plant); 14] = [
     ("invent-locks", Plant::InventLocks),
     ("hear-the-dead", Plant::HearTheDead),
     ("words-in-message", Plant::WordsInMessage),
+    ("lose-names", Plant::LoseNames),
+    ("mix-meanings", Plant::MixMeanings),
+    ("keep-draws", Plant::KeepDraws),
+    ("drop-notes", Plant::DropNotes),
+    ("tell-strangers", Plant::TellStrangers),
+    ("hear-too-soon", Plant::HearTooSoon),
+    ("lose-in-silence", Plant::LoseInSilence),
 ];
 
 impl Plant {

@@ -6,13 +6,15 @@
 
 mod census;
 mod extended;
+mod prepared;
+mod sequences;
 mod settings;
 mod sql;
 mod state;
 mod text;
 mod transaction;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use wire::Header;
@@ -20,6 +22,9 @@ use wire::encode::{self, Severity};
 use wire::server::TransactionStatus;
 
 pub(crate) use census::Tongue;
+use prepared::Prepared;
+pub(crate) use prepared::apart;
+use sequences::Draws;
 pub(crate) use settings::is_reported;
 pub(crate) use text::unquoted;
 use transaction::Undoable;
@@ -89,13 +94,15 @@ pub(crate) struct Postgres {
     savepoints: Vec<(Vec<u8>, Undoable)>,
     /// Notifications to tell it of between two transactions.
     heard: Vec<(Vec<u8>, Vec<u8>)>,
-    pub(crate) statements: BTreeMap<Vec<u8>, Rc<[u8]>>,
-    /// Statements that SQL has prepared.
-    by_sql: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What it has committed that NOTIFY has sent, until somebody takes it.
+    pub(crate) notified: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) statements: BTreeMap<Vec<u8>, Prepared>,
+    /// Every TimeZone that it ever had.
+    pub(crate) zones: BTreeSet<Vec<u8>>,
     /// Advisory locks of the session, each with how often it was taken.
     locks: BTreeMap<Vec<u8>, usize>,
-    /// What the session last had of each sequence.
-    sequences: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// What the session last had of sequences.
+    pub(crate) draws: Draws,
     /// What it has committed that INSERT has written, until somebody takes it.
     pub(crate) committed: Vec<Vec<u8>>,
     /// How it answers when it is asked for all that.
@@ -109,6 +116,8 @@ pub(crate) struct Postgres {
     /// An extended message was read and no Sync since.
     unsynced: bool,
     copying: Option<Copying>,
+    /// Rows were sent to it.
+    pub(crate) has_copied: bool,
     running: Option<Running>,
     /// The tag of the last statement that was executed, until somebody takes it.
     pub(crate) last_tag: Option<Vec<u8>>,
@@ -127,14 +136,15 @@ impl Postgres {
             status: TransactionStatus::Idle,
             now: Undoable::new(&defaults),
             told: Rc::clone(&defaults),
-            login: defaults,
             saved: None,
             savepoints: Vec::new(),
             heard: Vec::new(),
+            notified: Vec::new(),
             statements: BTreeMap::new(),
-            by_sql: BTreeMap::new(),
+            zones: defaults.get(&b"TimeZone"[..]).cloned().into_iter().collect(),
+            login: defaults,
             locks: BTreeMap::new(),
-            sequences: BTreeMap::new(),
+            draws: Draws::default(),
             committed: Vec::new(),
             tongue: Tongue::True,
             refuses: false,
@@ -143,6 +153,7 @@ impl Postgres {
             batch: None,
             unsynced: false,
             copying: None,
+            has_copied: false,
             running: None,
             last_tag: None,
             outrage: None,
@@ -442,13 +453,7 @@ impl Postgres {
             self.told = Rc::clone(&self.now.settings);
         }
         if self.status == TransactionStatus::Idle {
-            for (channel, payload) in std::mem::take(&mut self.heard) {
-                encode::message(&mut self.out, b'A', |out| {
-                    out.extend_from_slice(&[0; 4]);
-                    encode::cstr(out, &channel);
-                    encode::cstr(out, &payload);
-                });
-            }
+            self.tell_notes();
         }
         encode::ready_for_query(&mut self.out, self.status);
     }

@@ -94,6 +94,7 @@ impl World {
             if matches!(turn, Turn::Rest) {
                 turn = self.client_turn(session, steady);
                 if matches!(turn, Turn::Rest) {
+                    self.attend(session, steady);
                     self.check_kept(session, steady);
                     self.arm(session, steady);
                     return false;
@@ -241,7 +242,7 @@ impl World {
                 return if steady.readable { Turn::Moved } else { Turn::Rest };
             }
         }
-        if steady.ticket.is_some() {
+        if steady.ticket.is_some() || steady.link.awaits_channels() {
             return Turn::Rest;
         }
         match self.checkout(session, steady, false) {
@@ -312,6 +313,7 @@ impl World {
             Then::Wait => {
                 steady.stalled = true;
                 steady.unread = true;
+                self.wish(session, steady);
                 Turn::Moved
             }
             Then::Close(refusal) => Turn::End(refusal.map(|refusal| *refusal)),
@@ -363,6 +365,7 @@ impl World {
             match letter {
                 Letter::End(refusal) => return Some(Some(refusal)),
                 Letter::Cancel => self.cancel(session, steady),
+                Letter::Listening(is_heard) => self.heard(session, steady, is_heard),
                 Letter::Policy(policy) => steady.link.set_policy(policy),
                 Letter::Cut(server) => {
                     if let Some(lease) = steady.lease.as_mut().filter(|lease| lease.moored == server) {
@@ -405,6 +408,7 @@ impl World {
     /// Ends a session.
     pub(crate) fn close(&mut self, session: u32, steady: &mut Steady, refusal: Option<Refusal>) {
         steady.is_over = true;
+        self.stop_listening(session, steady);
         self.sessions[session as usize].is_over = true;
         steady.is_mid_message |= self.is_mid_message(steady);
         if let Some(refusal) = refusal.filter(|_| !steady.is_mid_message) {

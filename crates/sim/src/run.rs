@@ -116,7 +116,7 @@ impl Run<'_> {
                 let fresh = &mut self.world.clients[client as usize];
                 fresh.excused = false;
                 let mut query = Vec::new();
-                let text = format!("SLEEP c{}.1 3000000", fresh.id);
+                let text = format!("SELECT SLEEP c{}.1 3000000", fresh.id);
                 wire::encode::query(&mut query, text.as_bytes());
                 fresh.say(&mut self.world.net, &query);
             }

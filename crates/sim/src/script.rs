@@ -2,6 +2,8 @@
 //!
 //! Everything that comes back carries the client and the number of the exchange in a tag such as `c12.5`.
 
+mod prepared;
+pub(crate) mod sequences;
 mod state;
 
 use model::StateMode;
@@ -20,8 +22,21 @@ pub(crate) struct Traits {
     pub(crate) blocks: bool,
     /// DISCARD ALL does not undo what the client asked for at its login.
     pub(crate) discards: bool,
+    /// Somebody else listens for it.
+    pub(crate) fans_out: bool,
     /// What becomes of session state, if the client may make any.
     pub(crate) state: StateMode,
+    /// What most of that is about.
+    pub(crate) theme: Theme,
+}
+
+/// What is said more often than other things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Nothing,
+    Names,
+    Sequences,
+    Channels,
 }
 
 /// One exchange.
@@ -41,21 +56,25 @@ pub(crate) struct Script<'a> {
     pub(crate) traits: Traits,
     pub(crate) tag: String,
     pub(crate) id: u64,
+    pub(crate) drawn: sequences::Drawn,
     /// Names that this exchange itself has parsed or closed: they are left alone.
     pub(crate) used: Vec<usize>,
 }
 
-const SHARED: [&str; 6] = [
+const SHARED: [&str; 7] = [
     "SELECT ECHO $1 1 4",
     "ECHO $1 3 30",
     "SELECT ECHO $1 2 300",
     "SELECT ECHO $1 2 90",
     "SHOW TimeZone",
     "SELECT SLEEP $1 700",
+    "SELECT ECHO $1 1 5 @zone",
 ];
 /// Parsed in one batch and used in another. What is bound in the batch that parses it is another text, because
 /// the pooler forgets such a one with the server.
 const KEPT: &str = "SELECT ECHO $1 1 6";
+/// Channels of all clients.
+pub(crate) const CHANNELS: [&str; 2] = ["n0", "n1"];
 const NAMES: [&str; 4] = ["s0", "s1", "s2", "s3"];
 
 impl Script<'_> {
@@ -81,6 +100,9 @@ impl Script<'_> {
             (TransactionStatus::InTransaction, 20..28) => self.query(&mut exchange, "ROLLBACK"),
             (TransactionStatus::Idle, 0..22) if self.traits.blocks => self.query(&mut exchange, "BEGIN"),
             (_, 28..55) if self.traits.state != StateMode::Off => self.stateful(&mut exchange),
+            (_, 55..90) if self.traits.state != StateMode::Off && self.traits.theme != Theme::Nothing => {
+                self.stateful(&mut exchange);
+            }
             (_, 90..100) => self.pipeline(&mut exchange),
             _ => self.statement(&mut exchange),
         }
@@ -222,7 +244,7 @@ impl Script<'_> {
     }
 
     fn has_kept(&self) -> bool {
-        self.ideal.statements.get(&b""[..]).is_some_and(|text| **text == *KEPT.as_bytes())
+        self.ideal.statements.get(&b""[..]).is_some_and(|kept| *kept.text == *KEPT.as_bytes())
     }
 
     fn named(&mut self, exchange: &mut Exchange, only: Option<&str>) {
@@ -244,6 +266,9 @@ impl Script<'_> {
             let own = format!("SELECT ECHO $1 1 8 /*c{}.*/", self.id);
             let text = match only {
                 Some(text) => text,
+                None if self.traits.theme == Theme::Names && self.rng.chance(50) => {
+                    "SELECT ECHO $1 1 5 @zone"
+                }
                 None if self.rng.chance(50) => &own,
                 None => self.rng.pick(&SHARED),
             };

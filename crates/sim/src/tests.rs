@@ -4,7 +4,7 @@ use crate::{PLANTS, Plant, run};
 
 const STEPS: u64 = 3_000;
 /// A planted fault must be seen within so many seeds.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 1_500;
 
 /// How many seeds it takes to see a fault.
 fn seeds_until_caught(plant: Plant) -> Option<u64> {

@@ -5,11 +5,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use baton::News;
+use hub::Fanout;
 use link::{Link, Out};
 use model::{ClientId, Moment, Parameters, PoolMode, StateMode, Statements};
 
 use crate::check::most_kept;
 use crate::client::{Client, Heard, Stage, defaults, show_all};
+use crate::ears::Note;
+use crate::keeper::Keeper;
 use crate::net::{End, Event, Net, Received};
 use crate::parts::{Cancel, Home, Moored, Opening, Session, Steady, Stream, news};
 use crate::plan::{Plan, Weather};
@@ -47,7 +50,6 @@ pub(crate) struct World {
     pub(crate) is_rough: bool,
     pub(crate) scratch: Vec<u8>,
     pub(crate) out: Out,
-    pub(crate) statements: Arc<Statements>,
     pub(crate) homes: Vec<Home>,
     pub(crate) clients: Vec<Client>,
     pub(crate) sessions: Vec<Session>,
@@ -64,6 +66,11 @@ pub(crate) struct World {
     pub(crate) node: u32,
     /// What all nodes have committed.
     pub(crate) committed: HashSet<Vec<u8>>,
+    /// Who listens on what.
+    pub(crate) fanout: Fanout<u32>,
+    pub(crate) keepers: Vec<Keeper>,
+    /// All notifications that were committed.
+    pub(crate) notes: Vec<Note>,
     /// The first thing that was wrong.
     pub(crate) fault: Option<String>,
 }
@@ -75,6 +82,7 @@ impl World {
         let mut net = Net::new(rng);
         net.delay_max = plan.delay_max;
         net.verbose = verbose;
+        let fanout = plan.fanout;
         let mut world = World {
             scratch: vec![0; plan.scratch],
             weather: Weather::Fair,
@@ -83,7 +91,6 @@ impl World {
             plant,
             net,
             out: Out::default(),
-            statements: Arc::default(),
             homes: Vec::new(),
             clients: Vec::new(),
             sessions: Vec::new(),
@@ -97,6 +104,9 @@ impl World {
             defaults: defaults(),
             node: 0,
             committed: HashSet::new(),
+            fanout: Fanout::new(fanout),
+            keepers: Vec::new(),
+            notes: Vec::new(),
             fault: None,
         };
         world.make_homes();
@@ -117,6 +127,7 @@ impl World {
 
     fn make_homes(&mut self) {
         let plans = self.plan.homes.clone();
+        let statements = Statements::default();
         for plan in plans {
             let mut limits = plan.limits;
             if self.plant == Plant::LimitOffByOne {
@@ -131,6 +142,8 @@ impl World {
                 limits: plan.limits,
                 policy: Arc::clone(&plan.policy),
                 traits: plan.traits,
+                statements: Arc::new(statements.beside()),
+                askers: HashSet::new(),
                 query_wait: plan.query_wait,
                 welcome: Arc::new(parameters),
                 alive: 0,
@@ -158,6 +171,9 @@ impl World {
             wishes.push((b"extra_float_digits", b"2"));
         }
         let mut traits = self.homes[home].traits;
+        if self.net.verbose {
+            eprintln!("{:>10} client {id} is of pool {home}: {traits:?}", self.net.now.0);
+        }
         traits.discards &= wishes.is_empty() || traits.state != StateMode::Off;
         let mut ideal = Postgres::new(Rc::clone(&self.defaults));
         let policy = &self.homes[home].policy;
@@ -177,7 +193,7 @@ impl World {
             readable: false,
             hung_up: false,
             armed: Moment::NEVER,
-            link: Link::new(machine, policy, Arc::clone(&self.statements), self.net.now),
+            link: Link::new(machine, policy, Arc::clone(&self.homes[home].statements), self.net.now),
             home,
             ticket: None,
             waiting_since: Moment::NEVER,
@@ -185,6 +201,7 @@ impl World {
             stalled: false,
             unread: false,
             query_wait: self.homes[home].query_wait,
+            listener: None,
             wants_pin: false,
             is_orphan: false,
             is_mid_message: false,
@@ -195,6 +212,7 @@ impl World {
             gate: baton::Gate::new(),
             granted: None,
             letters: Vec::new(),
+            notes: None,
             steady: Some(Box::new(steady)),
             is_over: false,
             last_server: None,
@@ -224,7 +242,7 @@ impl World {
             Event::Writable(pipe) => match self.net.pipes[pipe as usize].writer {
                 End::Session(session) => self.post(session, news::CLIENT_WRITABLE),
                 End::Server(server) => self.edge(server),
-                End::Client(_) | End::Backend(_) => {}
+                End::Client(_) | End::Backend(_) | End::Keeper(_) | End::Listened(_) => {}
             },
             Event::Wake(client) => self.wake(client),
             Event::Vanish(client) => {
@@ -264,6 +282,8 @@ impl World {
                     }
                 }
             }
+            Event::Keeper(keeper) => self.keep_listening(keeper),
+            Event::KeeperConnected(keeper) => self.keeper_connected(keeper),
             Event::Elected => self.elected(),
             Event::Misfortune => self.misfortune(),
             Event::Watch => self.watch(),
@@ -286,6 +306,8 @@ impl World {
                 }
             }
             End::Server(server) => self.edge(server),
+            End::Keeper(keeper) => self.keeper_hears(keeper, pipe),
+            End::Listened(keeper) => self.listened(keeper, pipe),
         }
     }
 
@@ -307,6 +329,8 @@ impl World {
         if client.tainted && !was_tainted {
             self.net.soon(20_000, Event::Vanish(index));
         }
+        self.note_heard(index);
+        let client = &mut self.clients[index as usize];
         match heard {
             Err(fault) => self.claim(false, || fault),
             Ok(Heard::Waits | Heard::Closed) => {}
@@ -317,7 +341,9 @@ impl World {
             }
             Ok(Heard::Answered) => {
                 self.note_acknowledged(index);
+                self.note_settled(index);
                 let client = &mut self.clients[index as usize];
+                self.homes[client.home].note_answered(client);
                 if matches!(client.stage, Stage::Waiting(_)) {
                     client.stage = Stage::Thinking;
                     let most = self.plan.think_max;
@@ -338,9 +364,15 @@ impl World {
             return;
         }
         if client.left == 0 {
-            return self.leave(index);
+            if !self.still_listens(index) {
+                self.leave(index);
+            }
+            return;
         }
         let exchange = client.next(&mut self.net);
+        self.homes[client.home].note_draws(client, &exchange.bytes);
+        self.note_said(index, &exchange.bytes);
+        let client = &mut self.clients[index as usize];
         if rough && self.net.rng.chance(3) && !exchange.bytes.is_empty() {
             // It vanishes in the middle of what it says.
             let cut = self.net.rng.index(exchange.bytes.len());
@@ -458,7 +490,10 @@ impl World {
     /// Who has the server is whose statement runs on it.
     fn check_executor(fault: &mut Option<String>, leased: Option<u32>, tag: &[u8], server: u32) {
         let tag = String::from_utf8_lossy(tag);
-        let id = tag.strip_prefix('c').and_then(|rest| rest.split('.').next()).and_then(|id| id.parse().ok());
+        let id = tag
+            .strip_prefix('c')
+            .and_then(|rest| rest.split('.').next())
+            .and_then(|id| id.parse::<u32>().ok());
         if let (Some(session), Some(id), None) = (leased, id, &fault)
             && session + 1 != id
         {
@@ -492,6 +527,7 @@ impl World {
         pg.tongue = match self.plant {
             Plant::HideLocks => Tongue::HidesLocks,
             Plant::InventLocks => Tongue::InventsLocks,
+            Plant::KeepDraws => Tongue::KeepsDraws,
             _ => Tongue::True,
         };
         self.backends.push(Backend {

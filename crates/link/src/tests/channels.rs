@@ -334,12 +334,8 @@ fn a_question_that_was_canceled_is_asked_again() {
 fn who_has_a_server_for_itself_listens_by_itself() {
     let reported = [("client_encoding", "UTF8", true), ("server_encoding", "UTF8", true)];
     let own = [&reported[..], &[("work_mem", "5MB", false)]].concat();
-    let policy = Policy {
-        mode: PoolMode::Session,
-        state: StateMode::Carry,
-        listen_fanout: true,
-        ..Policy::default()
-    };
+    let policy =
+        Policy { mode: PoolMode::Session, state: StateMode::Carry, listen_fanout: true, ..Policy::default() };
     check_on(
         &Stage { policy, client: parameters(&own), server: parameters(&reported) },
         "C Q(listen a)

@@ -14,9 +14,11 @@ pub(crate) enum Tongue {
     HidesLocks,
     /// It shows locks that it does not have.
     InventsLocks,
+    /// It says that it has forgotten what it had of sequences, and has not.
+    KeepsDraws,
 }
 
-type Row = [Option<Vec<u8>>; 3];
+pub(super) type Row = [Option<Vec<u8>>; 3];
 
 impl Postgres {
     /// Whether a text is that question.
@@ -25,17 +27,24 @@ impl Postgres {
     }
 
     pub(super) fn answer_census(&mut self, text: &[u8], is_simple: bool) -> Outcome {
+        if text.starts_with(b"SELECT 'q'") {
+            return self.answer_draws(is_simple);
+        }
         let text = String::from_utf8_lossy(text).into_owned();
         let mut rows: Vec<Row> = Vec::new();
         for part in text.split(" UNION ALL ") {
             let letter = part.as_bytes().get(8).copied().unwrap_or_default();
             self.answer_part(letter, part.as_bytes(), &mut rows);
         }
+        self.census_rows(&rows, is_simple)
+    }
+
+    pub(super) fn census_rows(&mut self, rows: &[Row], is_simple: bool) -> Outcome {
         if is_simple {
             let fields = ["kind", "name", "value"].map(|name| encode::Field { name, oid: 25, width: -1 });
             encode::row_description(&mut self.out, fields.into_iter());
         }
-        for row in &rows {
+        for row in rows {
             encode::data_row(&mut self.out, row.iter().map(Option::as_deref));
         }
         self.complete(format!("SELECT {}", rows.len()))
@@ -44,7 +53,7 @@ impl Postgres {
     fn answer_part(&self, letter: u8, part: &[u8], rows: &mut Vec<Row>) {
         let objects = &self.now.objects;
         let has_locks = match self.tongue {
-            Tongue::True => !self.locks.is_empty(),
+            Tongue::True | Tongue::KeepsDraws => !self.locks.is_empty(),
             Tongue::HidesLocks => false,
             Tongue::InventsLocks => true,
         };
@@ -54,7 +63,7 @@ impl Postgres {
                 b't' => !objects.temps.is_empty(),
                 b'c' => objects.cursors.values().any(|cursor| cursor.is_held),
                 b'n' => !objects.channels.is_empty(),
-                b'p' => !self.by_sql.is_empty(),
+                b'p' => self.has_prepared_by_sql(),
                 // PostgreSQL's list of settings leaves this one out.
                 b'r' => {
                     let role = self.shown(b"role").filter(|role| role != b"none");

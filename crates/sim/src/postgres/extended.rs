@@ -53,13 +53,13 @@ impl Postgres {
             let name = String::from_utf8_lossy(parse.name);
             return Err(("42P05", format!("prepared statement \"{name}\" already exists")));
         }
-        self.statements.insert(parse.name.to_vec(), text.into());
+        self.keep_statement(parse.name, text, false);
         self.out.extend_from_slice(&encode::PARSE_COMPLETE);
         Ok(())
     }
 
     fn statement(&self, name: &[u8]) -> Result<Rc<[u8]>, Refused> {
-        self.statements.get(name).cloned().ok_or_else(|| {
+        self.statements.get(name).map(|statement| Rc::clone(&statement.text)).ok_or_else(|| {
             ("26000", format!("prepared statement \"{}\" does not exist", String::from_utf8_lossy(name)))
         })
     }
@@ -89,13 +89,13 @@ impl Postgres {
                 Rc::clone(&portal.text)
             }
         };
-        if sql::has_rows(&text) {
+        if self.has_rows(&text) {
             self.refuse_if_failed(&text)?;
         }
         if kind == Target::Statement {
             encode::message(&mut self.out, b't', |out| out.extend_from_slice(&[0, 1, 0, 0, 0, 25]));
         }
-        if sql::has_rows(&text) {
+        if self.has_rows(&text) {
             self.row_description();
         } else {
             self.out.extend_from_slice(&encode::NO_DATA);
@@ -107,7 +107,8 @@ impl Postgres {
         let portal = self.portals.get(name).ok_or(("34000", "no portal".to_owned()))?;
         let (text, value, sent) = (Rc::clone(&portal.text), portal.value.clone(), portal.sent);
         self.refuse_if_failed(&text)?;
-        let text = sql::with_value(&text, &value);
+        // What a PREPARE says of parameters is not about its own.
+        let text = if text.starts_with(b"PREPARE") { text.to_vec() } else { sql::with_value(&text, &value) };
         let (outcome, now_sent) = self.execute(&text, false, sent, most);
         if let Some(portal) = self.portals.get_mut(name) {
             portal.sent = now_sent;

@@ -43,6 +43,9 @@ impl Postgres {
 
     pub(super) fn set(&mut self, name: &[u8], value: &[u8], is_local: bool) {
         let name = spelled(name);
+        if name == b"TimeZone" {
+            self.zones.insert(value.to_vec());
+        }
         Rc::make_mut(&mut self.now.settings).insert(name.clone(), value.to_vec());
         if !is_local {
             Rc::make_mut(&mut self.now.lasting).insert(name.clone(), value.to_vec());

@@ -54,7 +54,8 @@ impl Postgres {
                 let (rows, size) = (number(words.next()), number(words.next()));
                 let left = rows.saturating_sub(sent);
                 let now = if most == 0 { left } else { left.min(most) };
-                self.rows(&[tag, owner_of(text)].concat(), now, size, is_simple);
+                let constant = self.constant_in(text);
+                self.rows(&[tag, owner_of(text), &constant].concat(), now, size, is_simple);
                 if most > 0 && now == most {
                     return (Outcome::Suspended, sent + now);
                 }
@@ -69,6 +70,7 @@ impl Postgres {
             b"FAIL" => Outcome::Error("22012", String::from_utf8_lossy(tag).into_owned()),
             b"COPYIN" => {
                 encode::message(&mut self.out, b'G', |out| out.extend_from_slice(&[0, 0, 1, 0, 0]));
+                self.has_copied = true;
                 self.copying = Some(Copying { tag: tag.to_vec(), rows: 0 });
                 Outcome::Copies
             }
@@ -124,17 +126,10 @@ impl Postgres {
             b"SELECT" => self.set_configs(text, is_simple),
             b"RESET" => self.reset_statement(reader.rest()),
             b"DISCARD" => self.discard(name),
-            b"DEALLOCATE" if name == b"ALL" => {
-                self.statements.clear();
-                self.by_sql.clear();
-                self.complete("DEALLOCATE ALL".into())
-            }
-            b"DEALLOCATE" => {
-                match self.statements.remove(name).is_some() | self.by_sql.remove(name).is_some() {
-                    true => self.complete("DEALLOCATE".into()),
-                    false => Outcome::Error("26000", "no such statement".into()),
-                }
-            }
+            b"PREPARE" => self.prepare(reader.rest()),
+            b"EXECUTE" => self.execute_by_sql(text, is_simple),
+            b"EXPLAIN" => self.explain(text, is_simple),
+            b"DEALLOCATE" => self.deallocate(reader.rest()),
             _ => Outcome::Error("42601", String::from_utf8_lossy(text).into_owned()),
         }
     }
@@ -177,7 +172,11 @@ impl Postgres {
     }
 }
 
-/// The client that a prepared text belongs to: `/*c7.*/` at its end.
+/// The client that a prepared text belongs to: `/*c7.*/`.
 fn owner_of(text: &[u8]) -> &[u8] {
-    text.windows(2).position(|pair| pair == b"/*").map_or(&[], |at| &text[at..])
+    let find = |mark: &[u8; 2]| text.windows(2).position(|pair| pair == mark);
+    match (find(b"/*"), find(b"*/")) {
+        (Some(start), Some(end)) if start < end => &text[start..end + 2],
+        _ => &[],
+    }
 }

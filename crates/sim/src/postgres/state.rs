@@ -1,11 +1,10 @@
-//! What statements leave in a session besides settings: locks, temporary tables, cursors, channels, last values of
-//! sequences, statements that SQL has prepared.
+//! What statements leave in a session besides settings: locks, temporary tables, cursors, channels.
 
 use wire::server::TransactionStatus;
 
 use super::text::{between, unquoted};
 use super::transaction::{Cursor, Temp};
-use super::{Outcome, Postgres};
+use super::{Outcome, Postgres, Tongue};
 
 /// Rows of a cursor.
 const CURSOR_ROWS: usize = 3;
@@ -30,8 +29,7 @@ impl Postgres {
             (!objects.temps.is_empty(), "temporary tables"),
             (!objects.cursors.is_empty(), "cursors"),
             (!objects.channels.is_empty(), "channels"),
-            (!self.by_sql.is_empty(), "statements prepared by SQL"),
-            (!self.sequences.is_empty(), "last values of sequences"),
+            (self.has_prepared_by_sql(), "statements prepared by SQL"),
         ];
         kinds.iter().filter(|(is_there, _)| *is_there).map(|(_, words)| *words).collect()
     }
@@ -81,16 +79,19 @@ impl Postgres {
                 self.complete("NOTIFY".into())
             }
             b"INSERT" => {
-                self.now.objects().written.push(between(text, b'\'', b'\'').to_vec());
+                let value = between(text, b'\'', b'\'').to_vec();
+                self.draws.draw(b"serial", &value);
+                self.now.objects().written.push(value);
                 self.complete("INSERT 0 1".into())
             }
-            b"PREPARE" => self.prepare(text, name),
-            b"EXECUTE" => return self.execute_by_sql(name, is_simple),
             _ => return None,
         })
     }
 
     fn create_temp(&mut self, text: &[u8], table: &[u8]) -> Outcome {
+        if let Some(Err(outcome)) = self.executed(text) {
+            return outcome;
+        }
         if self.now.objects.temps.contains_key(table) {
             return Outcome::Error("42P07", "table already exists".into());
         }
@@ -144,27 +145,10 @@ impl Postgres {
         }
     }
 
-    fn prepare(&mut self, text: &[u8], name: &[u8]) -> Outcome {
-        if self.by_sql.contains_key(name) || self.statements.contains_key(name) {
-            return Outcome::Error("42P05", "prepared statement already exists".into());
-        }
-        let at = text.windows(4).position(|window| window == b" AS ").map_or(text.len(), |at| at + 4);
-        self.by_sql.insert(name.to_vec(), text[at..].to_vec());
-        self.complete("PREPARE".into())
-    }
-
-    fn execute_by_sql(&mut self, name: &[u8], is_simple: bool) -> Option<Outcome> {
-        let Some(text) = self.by_sql.get(name).cloned() else {
-            return Some(Outcome::Error("26000", "prepared statement does not exist".into()));
-        };
-        Some(self.execute(&text, is_simple, 0, 0).0)
-    }
-
     /// `SELECT name(arguments)`.
     fn call(&mut self, name: &[u8], text: &[u8], is_simple: bool) -> Option<Outcome> {
         let function = name.split(|&byte| byte == b'(').next().unwrap_or_default();
         let argument = between(text, b'(', b')').to_vec();
-        let first: Vec<u8> = argument.split(|&byte| byte == b',').next().unwrap_or_default().to_vec();
         let value: Vec<u8> = match function {
             b"pg_advisory_lock" | b"pg_try_advisory_lock" => {
                 *self.locks.entry(argument).or_default() += 1;
@@ -191,16 +175,10 @@ impl Postgres {
                 let channels: Vec<Vec<u8>> = self.now.objects.channels.iter().cloned().collect();
                 channels.join(&b' ')
             }
-            b"setval" => {
-                let value = argument.rsplit(|&byte| byte == b' ').next().unwrap_or_default().to_vec();
-                self.sequences.insert(first, value.clone());
-                value
-            }
-            b"currval" => match self.sequences.get(&first).cloned() {
-                Some(value) => value,
-                None => return Some(Outcome::Error("55000", "currval is not yet defined".into())),
+            _ => match self.sequence_call(function, &argument, text)? {
+                Ok(value) => value,
+                Err(outcome) => return Some(outcome),
             },
-            _ => return None,
         };
         self.rows(&value, 1, 0, is_simple);
         Some(self.complete("SELECT 1".into()))
@@ -217,12 +195,12 @@ impl Postgres {
                 *self.now.objects() = super::transaction::Objects::default();
                 self.saved = None;
                 self.statements.clear();
-                self.by_sql.clear();
                 self.locks.clear();
-                self.sequences.clear();
+                self.draws.forget();
             }
             b"TEMP" => self.now.objects().temps.clear(),
-            b"SEQUENCES" => self.sequences.clear(),
+            b"SEQUENCES" if self.tongue == Tongue::KeepsDraws => {}
+            b"SEQUENCES" => self.draws.forget(),
             _ => {}
         }
         self.complete(format!("DISCARD {}", String::from_utf8_lossy(what)))

@@ -92,8 +92,32 @@ impl Postgres {
         if !self.now.objects.notes.is_empty() {
             let objects = self.now.objects();
             let sent = std::mem::take(&mut objects.notes);
-            let heard = sent.into_iter().filter(|(channel, _)| objects.channels.contains(channel));
-            self.heard.extend(heard);
+            let heard = sent.iter().filter(|(channel, _)| objects.channels.contains(channel));
+            self.heard.extend(heard.cloned());
+            self.notified.extend(sent);
+        }
+    }
+
+    /// What it listens on, as far as that is committed.
+    pub(crate) fn channels(&self) -> &BTreeSet<Vec<u8>> {
+        &self.saved.as_ref().unwrap_or(&self.now).objects.channels
+    }
+
+    pub(crate) fn hears(&self, channel: &[u8]) -> bool {
+        self.channels().contains(channel)
+    }
+
+    /// Another session has notified: it is told of between two transactions.
+    pub(crate) fn notify(&mut self, channel: &[u8], payload: &[u8]) {
+        self.heard.push((channel.to_vec(), payload.to_vec()));
+        if !self.is_busy() {
+            self.tell_notes();
+        }
+    }
+
+    pub(super) fn tell_notes(&mut self) {
+        for (channel, payload) in std::mem::take(&mut self.heard) {
+            wire::encode::notification(&mut self.out, 0, &channel, &payload);
         }
     }
 

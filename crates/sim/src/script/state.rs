@@ -3,7 +3,9 @@
 use wire::encode;
 use wire::server::TransactionStatus;
 
-use super::{Exchange, Script};
+use super::{CHANNELS, Exchange, Script, Theme, sequences};
+
+const LISTENED: &str = "SELECT pg_listening_channels()";
 
 impl Script<'_> {
     /// One statement about session state, by itself or with another in one string or batch.
@@ -13,9 +15,22 @@ impl Script<'_> {
             return self.echo(exchange);
         }
         exchange.is_alone = true;
+        let may_ask = self.ideal.status == TransactionStatus::Idle && !self.ideal.has_copied;
+        if self.traits.fans_out && may_ask && self.rng.chance(5) {
+            // In a batch or a transaction, or behind rows that nobody reads, it is not answered as alone: a limit that is
+            // known.
+            return self.query(exchange, LISTENED);
+        }
         let text = self.state_text();
-        // Within one string the server's own value is seen behind a RESET: a limit that is known.
-        let is_single = text.starts_with("RESET") || text.starts_with("DISCARD");
+        exchange.is_slow = text.starts_with("EXECUTE");
+        // Known limits: within one string the server's own value is seen behind a RESET, and what runs behind the end of a
+        // transaction that has failed cannot be prepared first.
+        let is_single = text.starts_with("RESET")
+            || text.starts_with("DISCARD")
+            || self.ideal.status == TransactionStatus::Failed;
+        if sequences::asks(text.as_bytes()) && self.drawn.is_unsure {
+            return self.query(exchange, &text);
+        }
         match self.rng.below(10) {
             0..6 => self.query(exchange, &text),
             6 if !is_single => {
@@ -24,6 +39,13 @@ impl Script<'_> {
             }
             7 if !is_single => {
                 let other = self.second_text();
+                if sequences::asks(other.as_bytes())
+                    && sequences::draws(text.as_bytes())
+                    && !self.drawn.is_known
+                {
+                    // In a batch the first who asks may hear that there is nothing: a limit that is known.
+                    return self.query(exchange, &format!("{text};{other}"));
+                }
                 self.batch(exchange, &[&text, &other]);
             }
             _ => self.batch(exchange, &[&text]),
@@ -33,7 +55,8 @@ impl Script<'_> {
     fn second_text(&mut self) -> String {
         loop {
             let text = self.state_text();
-            if !text.starts_with("RESET") && !text.starts_with("DISCARD") {
+            let is_unsure = sequences::asks(text.as_bytes()) && self.drawn.is_unsure;
+            if !text.starts_with("RESET") && !text.starts_with("DISCARD") && !is_unsure {
                 return text;
             }
         }
@@ -52,12 +75,22 @@ impl Script<'_> {
     }
 
     fn state_text(&mut self) -> String {
+        let theme = if self.rng.chance(70) { self.traits.theme } else { Theme::Nothing };
+        match (theme, self.rng.below(100)) {
+            (Theme::Names, 0..80) if self.traits.statements => return self.by_sql(),
+            (Theme::Names, 80..) => return format!("SET TimeZone TO '{}'", self.tag),
+            (Theme::Channels, 0..90) => return self.channel(),
+            (Theme::Sequences, 0..90) => return self.sequence(),
+            _ => {}
+        }
         match self.rng.below(100) {
-            0..30 => self.setting(),
-            30..42 => self.lock(),
-            42..56 => self.temp(),
-            56..68 => self.cursor(),
-            68..80 => self.channel(),
+            0..24 => self.setting(),
+            24..44 if self.traits.statements => self.by_sql(),
+            24..50 => self.lock(),
+            50..60 => self.temp(),
+            60..68 => self.cursor(),
+            68..78 => self.channel(),
+            78..88 => self.sequence(),
             92..97 if self.ideal.status != TransactionStatus::Idle => self.savepoint(),
             _ => self.read(),
         }
@@ -100,6 +133,9 @@ impl Script<'_> {
             0 | 1 => format!("CREATE TEMP TABLE {table} AS SELECT '{tag}'"),
             2 => format!("CREATE TEMP TABLE {table} ON COMMIT DROP AS SELECT '{tag}'"),
             3 | 4 => format!("DROP TABLE {table}"),
+            5 if self.traits.statements && self.may_execute("s0") => {
+                format!("CREATE TEMP TABLE {table} AS {}", self.execute_of("s0"))
+            }
             5 => "DISCARD TEMP".to_owned(),
             _ => format!("SELECT v FROM {table}"),
         }
@@ -116,15 +152,15 @@ impl Script<'_> {
         }
     }
 
-    /// Channels are the client's own: so that only it is told, and when, is for its own server to say.
     fn channel(&mut self) -> String {
-        let channel = format!("n{}_{}", self.id, self.rng.below(2));
-        match self.rng.below(8) {
-            0 | 1 => format!("LISTEN {channel}"),
-            2 => format!("UNLISTEN {channel}"),
-            3 => "UNLISTEN *".to_owned(),
-            4..7 => format!("NOTIFY {channel}, '{}'", self.tag),
-            _ => "SELECT pg_listening_channels()".to_owned(),
+        let channel = self.rng.pick(&CHANNELS);
+        match self.rng.below(16) {
+            0..5 => format!("LISTEN {channel}"),
+            5 if self.rng.chance(40) => format!("UNLISTEN {channel}"),
+            6 if self.rng.chance(30) => "UNLISTEN *".to_owned(),
+            14..16 if !self.traits.fans_out => LISTENED.to_owned(),
+            // No two are alike.
+            _ => format!("NOTIFY {channel}, '{}.{}'", self.tag, self.rng.below(1 << 40)),
         }
     }
 
@@ -138,14 +174,13 @@ impl Script<'_> {
     }
 
     /// Asks what there is, and finds nothing of anybody else's.
-    fn read(&mut self) -> String {
+    pub(super) fn read(&mut self) -> String {
         self.rng
             .pick(&[
                 "SHOW lock_timeout",
                 "SHOW role",
                 "SHOW work_mem",
                 "SELECT locks_held()",
-                "SELECT pg_listening_channels()",
                 "SELECT v FROM t0",
                 "FETCH 1 FROM h0",
             ])
