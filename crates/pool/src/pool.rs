@@ -253,10 +253,10 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         {
             return after;
         }
-        let settings = self.slots.at(index).near.settings;
+        let (settings, servers) = (self.slots.at(index).near.settings, self.slots.in_use());
         if !self.queue.is_empty()
             && let Some(grant) = self.lend(index, false)
-            && let Some(Waiter { client, since, .. }) = self.queue.pop_near(settings)
+            && let Some(Waiter { client, since, .. }) = self.queue.pop_near(settings, servers)
         {
             return After::Handover { client, grant, waited: now.since(since) };
         }

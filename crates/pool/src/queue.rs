@@ -52,10 +52,17 @@ pub(crate) struct Waiter<C> {
     pub(crate) settings: u64,
 }
 
-/// So often the one at the head lets another go first, whose settings the server has: to set others costs a statement.
-const PASSED_MAX: u8 = 8;
-/// And none that came more places behind it: so nobody is overtaken by more than these.
-const OVERTAKES_MAX: i64 = 128;
+/// So often the one at the head lets another go first, whose settings the server has, for each server of the pool: to
+/// set others costs a statement. While all servers have been freed twice, one with the head's own is among them, if
+/// there are any: with a few times only, servers would change their settings all the time, and nobody wait less for it.
+const PASSED_PER_SERVER: u32 = 2;
+/// So often at least.
+const PASSED_MIN: u32 = 8;
+/// And none goes first that came more places behind it, for each server of the pool: so nobody is overtaken by more
+/// than these.
+const OVERTAKES_PER_SERVER: i64 = 12;
+/// So many at least.
+const OVERTAKES_MIN: i64 = 16;
 
 /// The heap may have so many entries of clients that no longer wait before it is swept.
 const STALE_MAX: usize = 64;
@@ -65,7 +72,7 @@ struct Entry<C> {
     /// By how it came: the lower, the earlier.
     order: i64,
     /// How often another went first while it was at the head.
-    passed: u8,
+    passed: u32,
     waiter: Option<Waiter<C>>,
 }
 
@@ -156,16 +163,18 @@ impl<C> Queue<C> {
         if self.is_empty() { None } else { self.remove(self.all.first) }
     }
 
-    /// Takes the client at the head, or the first of those behind it whose settings these are: nobody is passed for ever.
+    /// Takes the client at the head, or the first of those behind it whose settings these are: nobody is passed for ever,
+    /// nor for longer than all `servers` together need for some transactions.
     #[inline]
-    pub(crate) fn pop_near(&mut self, settings: u64) -> Option<Waiter<C>> {
+    pub(crate) fn pop_near(&mut self, settings: u64, servers: u32) -> Option<Waiter<C>> {
         let head = self.entries.get(self.all.first as usize)?;
         let fits = head.waiter.as_ref().is_some_and(|waiter| waiter.settings == settings);
-        if fits || head.passed >= PASSED_MAX {
+        if fits || head.passed >= PASSED_MIN.max(servers.saturating_mul(PASSED_PER_SERVER)) {
             return self.remove(self.all.first);
         }
         let alike = self.alike.get(&settings).map(|ends| ends.first);
-        match alike.filter(|&index| self.entries[index as usize].order - head.order <= OVERTAKES_MAX) {
+        let overtakes = OVERTAKES_MIN.max(i64::from(servers) * OVERTAKES_PER_SERVER);
+        match alike.filter(|&index| self.entries[index as usize].order - head.order <= overtakes) {
             None => self.remove(self.all.first),
             Some(index) => {
                 self.entries[self.all.first as usize].passed += 1;

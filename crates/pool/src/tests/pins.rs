@@ -171,19 +171,45 @@ fn waiter_whose_settings_a_server_has_goes_first_but_not_for_ever() {
     assert_eq!(passed, 8);
 }
 
+/// Each frees its server as soon as the others have freed theirs, and comes again: in a pool of ten there is a server
+/// for each of five kinds before a client of that kind has had to wait for long.
+#[test]
+fn servers_keep_their_settings_where_clients_of_all_kinds_wait() {
+    const SERVERS: usize = 10;
+    const KINDS: u64 = 5;
+    let mut bench = Bench::with_idle(Limits { size: SERVERS as u32, ..LIMITS }, SERVERS);
+    let near = |settings| Near { worker: W0, settings };
+    let kind_of = |client: char| u64::from(client as u32) % KINDS + 1;
+    let mut held: std::collections::VecDeque<(Slot, char)> =
+        ('A'..).take(SERVERS).map(|client| (bench.grant(client).slot, client)).collect();
+    for client in ('a'..).take(10 * SERVERS) {
+        let _ = bench.pool.checkout(bench.now, near(kind_of(client)), &client, Moment::NEVER);
+    }
+    let mut changes = 0;
+    for turn in 0..40 * SERVERS {
+        let (slot, client) = held.pop_front().unwrap();
+        let _ = bench.pool.checkout(bench.now, near(kind_of(client)), &client, Moment::NEVER);
+        let after = bench.pool.release(bench.now, slot, near(kind_of(client)), Released::Clean);
+        let After::Handover { client: next, grant, .. } = after else { panic!("{after:?}") };
+        changes += usize::from(turn >= 20 * SERVERS && kind_of(next) != kind_of(client));
+        held.push_back((grant.slot, next));
+    }
+    assert_eq!(changes, 0);
+}
+
 #[test]
 fn nobody_is_overtaken_by_who_came_long_after() {
     let mut bench = Bench::with_idle(Limits { size: 1, ..LIMITS }, 1);
     let slot = bench.grant('z').slot;
     let near = |settings| Near { worker: W0, settings };
     let _ = bench.pool.checkout(bench.now, near(1), &'a', Moment::NEVER);
-    for _ in 0..128 {
+    for _ in 0..16 {
         let _ = bench.pool.checkout(bench.now, near(1), &'b', Moment::NEVER);
     }
     let _ = bench.pool.checkout(bench.now, near(2), &'c', Moment::NEVER);
     let after = bench.pool.release(bench.now, slot, near(2), Released::Clean);
     assert!(matches!(after, After::Handover { client: 'a', .. }), "{after:?}");
-    // Now it is one of the 128 behind the head.
+    // Now it is one of the sixteen behind the head.
     let After::Handover { grant, .. } = after else { return };
     let after = bench.pool.release(bench.now, grant.slot, near(2), Released::Clean);
     assert!(matches!(after, After::Handover { client: 'c', .. }), "{after:?}");

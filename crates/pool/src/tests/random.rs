@@ -111,7 +111,7 @@ struct Waiting {
     client: u32,
     since: Moment,
     settings: u64,
-    passed: u8,
+    passed: u32,
     order: i64,
     deadline: Moment,
     ticket: Ticket,
@@ -293,11 +293,13 @@ impl World {
         if pinned {
             return self.pinning.remove(0);
         }
-        let is_patient = self.waiting[0].passed < 8;
+        let servers = self.pool.servers();
+        let is_patient = self.waiting[0].passed < 8.max(2 * servers);
         let near = self.waiting.iter().position(|waiting| waiting.settings == settings);
-        let near = near.filter(|&at| self.waiting[at].order - self.waiting[0].order <= 128);
+        let near = near
+            .filter(|&at| self.waiting[at].order - self.waiting[0].order <= 16.max(12 * i64::from(servers)));
         let at = near.filter(|_| is_patient).unwrap_or(0);
-        self.waiting[0].passed += u8::from(at > 0);
+        self.waiting[0].passed += u32::from(at > 0);
         self.waiting.remove(at)
     }
 
