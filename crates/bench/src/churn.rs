@@ -5,12 +5,12 @@
 use crate::generator::{Door, Tally, Window, in_parallel};
 use crate::histogram::Histogram;
 use crate::host::Stop;
-use crate::protocol::{self, Reply, ReplyScanner, TERMINATE};
+use crate::protocol;
 use crate::trouble::Trouble;
 use crate::usage::UnixNanos;
-use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
-use std::io::{self, ErrorKind, Read, Write};
+use crate::visitor::{Lost, Visitor};
+use mio::{Events, Poll, Token};
+use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 /// A visit that takes longer has failed.
@@ -34,8 +34,7 @@ struct Crowd<'a> {
 
 /// From connect() to goodbye.
 struct Visit {
-    stream: TcpStream,
-    scanner: ReplyScanner,
+    visitor: Visitor,
     stage: Stage,
     began: Instant,
 }
@@ -51,7 +50,6 @@ enum Stage {
 enum Next {
     Waits,
     Over,
-    Failed(String),
 }
 
 /// So many visitors at a time, on several threads. A visit counts if it ended in the window, with its whole length.
@@ -117,15 +115,9 @@ impl<'a> Crowd<'a> {
 
     fn begin(&mut self, place: usize) {
         let began = Instant::now();
-        let opened = TcpStream::connect(self.door.address).and_then(|mut stream| {
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            self.poll.registry().register(&mut stream, Token(place), interest)?;
-            Ok(stream)
-        });
-        match opened {
-            Ok(stream) => {
-                let scanner = ReplyScanner::default();
-                self.visits[place] = Some(Visit { stream, scanner, stage: Stage::Connecting, began });
+        match Visitor::connect(self.door.address, self.poll.registry(), Token(place)) {
+            Ok(visitor) => {
+                self.visits[place] = Some(Visit { visitor, stage: Stage::Connecting, began });
             }
             Err(error) => self.trouble.add(|| error.to_string()),
         }
@@ -138,15 +130,14 @@ impl<'a> Crowd<'a> {
             _ => visit.read(&mut self.scratch, &self.query, &mut self.trouble),
         };
         match next {
-            Next::Waits => return,
-            Next::Failed(why) => self.trouble.add(|| why),
-            Next::Over => {
+            Ok(Next::Waits) => return,
+            Err(why) => self.trouble.add(|| why),
+            Ok(Next::Over) => {
                 let now = Instant::now();
                 if self.window.0 <= now && now < self.window.1 {
                     self.latencies.add(now - visit.began);
                 }
-                // A polite end; the close that follows says the same.
-                let _ = visit.stream.write(&TERMINATE);
+                visit.visitor.say_goodbye();
             }
         }
         // Closing it takes it out of the poll as well.
@@ -167,61 +158,28 @@ impl<'a> Crowd<'a> {
 }
 
 impl Visit {
-    fn connected(&mut self, startup: &[u8]) -> Next {
-        match self.stream.take_error() {
-            Ok(None) => {}
-            Ok(Some(error)) | Err(error) => return Next::Failed(error.to_string()),
+    fn connected(&mut self, startup: &[u8]) -> Result<Next, Lost> {
+        if self.visitor.is_connected()? {
+            self.stage = Stage::Entering;
+            self.visitor.send(startup)?;
         }
-        if self.stream.peer_addr().is_err() {
-            return Next::Waits;
-        }
-        // It only costs latency where it is refused.
-        let _ = self.stream.set_nodelay(true);
-        self.stage = Stage::Entering;
-        self.send(startup)
+        Ok(Next::Waits)
     }
 
-    fn read(&mut self, scratch: &mut [u8], query: &[u8], trouble: &mut Trouble) -> Next {
+    fn read(&mut self, scratch: &mut [u8], query: &[u8], trouble: &mut Trouble) -> Result<Next, Lost> {
         loop {
-            let count = match self.stream.read(scratch) {
-                Ok(0) => return Next::Failed("the connection was closed".to_owned()),
-                Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Waits,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Next::Failed(error.to_string()),
-            };
-            let (mut ready, mut nonsense) = (false, false);
-            self.scanner.scan(&scratch[..count], |reply| match reply {
-                Reply::Ready => ready = true,
-                Reply::Error(error) => trouble.add(|| error.to_string()),
-                Reply::Nonsense => nonsense = true,
-            });
-            if nonsense {
-                return Next::Failed("a message of an impossible length".to_owned());
-            }
+            let heard = self.visitor.hear(scratch, trouble)?;
             match self.stage {
-                Stage::Asking if ready => return Next::Over,
-                _ if ready => {
+                Stage::Asking if heard.ready => return Ok(Next::Over),
+                _ if heard.ready => {
                     self.stage = Stage::Asking;
-                    if let Next::Failed(why) = self.send(query) {
-                        return Next::Failed(why);
-                    }
+                    self.visitor.send(query)?;
                 }
                 _ => {}
             }
-            // A short read emptied the socket: more will come with an edge of its own.
-            if count < scratch.len() {
-                return Next::Waits;
+            if !heard.more {
+                return Ok(Next::Waits);
             }
-        }
-    }
-
-    /// Sends a short message into a socket whose buffer is empty: it fits, or the connection is lost.
-    fn send(&mut self, bytes: &[u8]) -> Next {
-        match self.stream.write(bytes) {
-            Ok(count) if count == bytes.len() => Next::Waits,
-            Ok(_) => Next::Failed("the socket took half a message".to_owned()),
-            Err(error) => Next::Failed(error.to_string()),
         }
     }
 }

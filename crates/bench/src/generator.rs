@@ -6,12 +6,12 @@
 
 use crate::histogram::Histogram;
 use crate::host::Stop;
-use crate::protocol::{self, Reply, ReplyScanner, TERMINATE};
+use crate::protocol;
 pub use crate::trouble::Trouble;
 use crate::usage::UnixNanos;
-use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
-use std::io::{self, ErrorKind, Read, Write};
+use crate::visitor::Visitor;
+use mio::{Events, Poll, Token};
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -78,8 +78,7 @@ struct Counts {
 
 #[derive(Debug)]
 struct Client {
-    stream: TcpStream,
-    scanner: ReplyScanner,
+    visitor: Visitor,
     phase: Phase,
 }
 
@@ -196,10 +195,9 @@ impl Swarm {
     }
 
     fn open_one(&mut self) -> io::Result<()> {
-        let mut stream = TcpStream::connect(self.door.address)?;
         let token = Token(self.clients.len());
-        self.poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        self.clients.push(Client { stream, scanner: ReplyScanner::default(), phase: Phase::Connecting });
+        let visitor = Visitor::connect(self.door.address, self.poll.registry(), token)?;
+        self.clients.push(Client { visitor, phase: Phase::Connecting });
         self.counts.entering += 1;
         Ok(())
     }
@@ -225,6 +223,7 @@ impl Swarm {
         polled
     }
 
+    /// `drain`: the end of the connection may stand behind its last bytes.
     fn serve(&mut self, index: usize, drain: bool) {
         match self.clients[index].phase {
             Phase::Gone => return,
@@ -232,28 +231,14 @@ impl Swarm {
             _ => {}
         }
         loop {
-            let client = &mut self.clients[index];
-            let count = match client.stream.read(&mut self.scratch) {
-                Ok(0) => return self.lose(index, || "the connection was closed".to_owned()),
-                Ok(count) => count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.lose(index, || error.to_string()),
+            let heard = match self.clients[index].visitor.hear(&mut self.scratch, &mut self.trouble) {
+                Ok(heard) => heard,
+                Err(why) => return self.lose(index, || why),
             };
-            let (mut ready, mut nonsense) = (false, false);
-            client.scanner.scan(&self.scratch[..count], |reply| match reply {
-                Reply::Ready => ready = true,
-                Reply::Error(error) => self.trouble.add(|| error.to_string()),
-                Reply::Nonsense => nonsense = true,
-            });
-            if nonsense {
-                return self.lose(index, || "a message of an impossible length".to_owned());
-            }
-            if ready {
+            if heard.ready {
                 self.ready(index);
             }
-            // A short read emptied the socket: more will come with an edge of its own.
-            if self.clients[index].phase == Phase::Gone || (count < self.scratch.len() && !drain) {
+            if self.clients[index].phase == Phase::Gone || !(heard.more || (drain && heard.got)) {
                 return;
             }
         }
@@ -261,15 +246,11 @@ impl Swarm {
 
     fn connected(&mut self, index: usize) {
         let client = &mut self.clients[index];
-        match client.stream.take_error() {
-            Ok(None) => {}
-            Ok(Some(error)) | Err(error) => return self.lose(index, || error.to_string()),
+        match client.visitor.is_connected() {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(why) => return self.lose(index, || why),
         }
-        if client.stream.peer_addr().is_err() {
-            return;
-        }
-        // It only costs latency where it is refused.
-        let _ = client.stream.set_nodelay(true);
         client.phase = Phase::Entering;
         let packet = protocol::startup(&self.door.user, &self.door.database);
         self.send(index, &packet);
@@ -305,12 +286,9 @@ impl Swarm {
         self.query = query;
     }
 
-    /// Sends a short message into a socket whose buffer is empty: it fits, or the connection is lost.
     fn send(&mut self, index: usize, bytes: &[u8]) {
-        match self.clients[index].stream.write(bytes) {
-            Ok(count) if count == bytes.len() => {}
-            Ok(_) => self.lose(index, || "the socket took half a query".to_owned()),
-            Err(error) => self.lose(index, || error.to_string()),
+        if let Err(why) = self.clients[index].visitor.send(bytes) {
+            self.lose(index, || why);
         }
     }
 
@@ -324,8 +302,7 @@ impl Swarm {
         self.clients[index].phase = Phase::Gone;
         self.counts.gone += 1;
         self.trouble.add(why);
-        // It may be closed already; nothing depends on the answer.
-        let _ = self.clients[index].stream.shutdown(std::net::Shutdown::Both);
+        self.clients[index].visitor.shut_down();
     }
 }
 
@@ -333,8 +310,7 @@ impl Drop for Swarm {
     fn drop(&mut self) {
         for client in &mut self.clients {
             if client.phase == Phase::Idle {
-                // A polite end; the close that follows says the same.
-                let _ = client.stream.write(&TERMINATE);
+                client.visitor.say_goodbye();
             }
         }
     }

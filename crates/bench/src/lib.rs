@@ -34,6 +34,7 @@ pub mod relay;
 pub mod session;
 pub mod sysbench;
 pub mod trouble;
+pub mod visitor;
 
 pub mod load;
 pub mod usage;

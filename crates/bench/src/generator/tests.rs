@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::canned;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
 fn door(address: SocketAddr) -> Door {
