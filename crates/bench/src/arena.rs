@@ -159,7 +159,7 @@ fn knock(access: &Access) -> Result<(), BenchError> {
 }
 
 fn wants_tls(loads: &[Load]) -> bool {
-    loads.iter().any(|load| matches!(load, Load::Connect { login: Login::Tls, .. }))
+    loads.iter().any(|load| load.login() == Login::Tls)
 }
 
 impl Arena {

@@ -118,11 +118,13 @@ pub fn run(arena: &mut Arena, plan: &Plan, step: Step, load_threads: usize) -> R
         None => return Ok(Outcome::LeftOut("it is not running".to_owned())),
     }
     let outcome = match step.load {
-        Load::Pgbench { .. } | Load::Connect { .. } | Load::Burst { .. } | Load::Walled { .. } => {
-            real::pgbench(arena, plan, step)
-        }
+        Load::Pgbench { .. }
+        | Load::Connect { .. }
+        | Load::WideRow { .. }
+        | Load::Burst { .. }
+        | Load::Walled { .. } => real::pgbench(arena, plan, step),
         Load::Sysbench { script, .. } => real::sysbench(arena, plan, step, script),
-        Load::Copy { direction } => bulk::copy(arena, plan, step.target, direction),
+        Load::Copy { direction, login } => bulk::copy(arena, plan, step.target, direction, login),
         Load::Crowd { .. } | Load::Canned { .. } | Load::Churn { .. } => {
             own::closed_loop(arena, plan, step, load_threads)
         }

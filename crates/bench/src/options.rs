@@ -47,7 +47,7 @@ pub struct Options {
     /// How pgbench sends its queries (default: all three; quick: simple)
     #[arg(long = "mode", value_enum, value_delimiter = ',', value_name = "MODES")]
     pub modes: Vec<Mode>,
-    /// How clients of the connect load log in (default: all three)
+    /// How clients of the connect, row64k and copy loads come in; bulk is plain or through TLS (default: all)
     #[arg(long = "login", value_enum, value_delimiter = ',', value_name = "LOGINS")]
     pub logins: Vec<Login>,
     /// Idle clients of the memory load

@@ -11,6 +11,8 @@ pub const MESSAGE_LENGTH_MAX: usize = 1 << 30;
 const ERROR_LENGTH_MAX: usize = 2_048;
 
 const VERSION_3_0: u32 = 196_608;
+/// Asks whether the server speaks TLS.
+pub const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
 /// A startup packet.
 pub fn startup(user: &str, database: &str) -> Vec<u8> {

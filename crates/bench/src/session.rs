@@ -1,6 +1,7 @@
 //! One blocking session, for what prepares and watches a run. Not for load.
 
 pub mod login;
+mod tls;
 
 use crate::access::Access;
 use crate::protocol::{self, Reply, ReplyScanner, ServerError};
@@ -48,30 +49,64 @@ const BODY_LENGTH_MAX: usize = 1 << 20;
 /// A logged-in session.
 #[derive(Debug)]
 pub struct Session {
-    stream: TcpStream,
+    stream: Stream,
+}
+
+/// What it speaks over.
+#[derive(Debug)]
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<tls::Tls>),
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(stream) => stream.read(into),
+            Stream::Tls(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(stream) => stream.write(bytes),
+            Stream::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Stream::Plain(stream) => stream.flush(),
+            Stream::Tls(stream) => stream.flush(),
+        }
+    }
 }
 
 impl Session {
     /// Logs in where no password is asked for.
     pub fn open(address: SocketAddr, user: &str, database: &str) -> Result<Session, Failure> {
-        Session::log_in(address, (user, None), database)
+        Session::log_in(Stream::Plain(connect(address)?), (user, None), database)
     }
 
     /// Logs in.
     pub fn enter(access: &Access) -> Result<Session, Failure> {
-        let address = access.address().map_err(|error| Failure::Lost(io::Error::other(error.to_string())))?;
-        Session::log_in(address, (&access.user, access.password.as_deref()), &access.database)
+        let stream = Stream::Plain(connect(address(access)?)?);
+        Session::log_in(stream, (&access.user, access.password.as_deref()), &access.database)
+    }
+
+    /// Logs in through TLS.
+    pub fn enter_by_tls(access: &Access) -> Result<Session, Failure> {
+        let stream = Stream::Tls(Box::new(tls::begin(connect(address(access)?)?)?));
+        Session::log_in(stream, (&access.user, access.password.as_deref()), &access.database)
     }
 
     fn log_in(
-        address: SocketAddr,
+        stream: Stream,
         (user, password): (&str, Option<&str>),
         database: &str,
     ) -> Result<Session, Failure> {
-        let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.set_write_timeout(Some(LIMIT))?;
         let mut session = Session { stream };
         session.stream.write_all(&protocol::startup(user, database))?;
         let mut login = Login::new(user, password);
@@ -184,6 +219,18 @@ impl Drop for Session {
         // The other side may be gone already.
         let _ = self.stream.write_all(&protocol::TERMINATE);
     }
+}
+
+fn address(access: &Access) -> Result<SocketAddr, Failure> {
+    access.address().map_err(|error| Failure::Lost(io::Error::other(error.to_string())))
+}
+
+fn connect(address: SocketAddr) -> Result<TcpStream, Failure> {
+    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.set_write_timeout(Some(LIMIT))?;
+    Ok(stream)
 }
 
 fn first_column(row: &[u8]) -> Option<String> {

@@ -1,7 +1,7 @@
 //! How large everything is made, and what the database is filled with, for one stage of a run. Follows
 //! from the plan and the options alone.
 
-use crate::plan::{Load, Script};
+use crate::plan::Load;
 use crate::target::configure::Sizes;
 
 /// The sizes of a stage.
@@ -71,7 +71,7 @@ impl Filling {
     /// What those loads need.
     pub fn of(loads: &[Load]) -> Filling {
         Filling {
-            wide_rows: loads.iter().any(|load| matches!(load, Load::Pgbench { script: Script::WideRow, .. })),
+            wide_rows: loads.iter().any(|load| matches!(load, Load::WideRow { .. })),
             sink: loads.iter().any(|load| matches!(load, Load::Copy { .. })),
             sysbench: loads.iter().any(|load| matches!(load, Load::Sysbench { .. })),
         }

@@ -5,7 +5,7 @@ use crate::arena::Arena;
 use crate::error::BenchError;
 use crate::histogram::Histogram;
 use crate::plan::load::COPY_BYTES;
-use crate::plan::{Direction, Plan};
+use crate::plan::{Direction, Login, Plan};
 use crate::session::{Failure, Session};
 use crate::target::Kind;
 use crate::usage::UnixNanos;
@@ -15,11 +15,18 @@ const LINE_BYTES: u64 = 1_000;
 const CHUNK_BYTES: u64 = 50_000;
 
 /// Runs it.
-pub fn copy(arena: &mut Arena, plan: &Plan, kind: Kind, direction: Direction) -> Result<Outcome, BenchError> {
+pub fn copy(
+    arena: &mut Arena,
+    plan: &Plan,
+    kind: Kind,
+    direction: Direction,
+    login: Login,
+) -> Result<Outcome, BenchError> {
     let Some(access) = arena.target(kind).and_then(|target| target.postgres().cloned()) else {
         return Ok(Outcome::LeftOut("PostgreSQL is not behind it".to_owned()));
     };
-    let mut session = match Session::enter(&access) {
+    let entered = if login == Login::Tls { Session::enter_by_tls(&access) } else { Session::enter(&access) };
+    let mut session = match entered {
         Ok(session) => session,
         Err(failure) => return Ok(Outcome::Failed(failure.to_string())),
     };

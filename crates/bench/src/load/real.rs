@@ -47,6 +47,7 @@ fn orders(load: Load, seconds: u32) -> Option<Orders> {
             let threads = if script == Script::TpcB { 1 } else { clients.min(100) };
             Orders { script, mode, login, reconnect: true, threads, ..usual }
         }
+        Load::WideRow { login, .. } => Orders { script: Script::WideRow, login, ..usual },
         Load::Burst { each, .. } => Orders { amount: Amount::Each(each), threads: 20, ..usual },
         Load::Walled { .. } => {
             let (script, mode) = (Script::TpcB, Mode::Prepared);

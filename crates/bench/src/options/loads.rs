@@ -17,6 +17,7 @@ const ALL: [LoadName; 10] = [
 ];
 const MODES: [Mode; 3] = [Mode::Simple, Mode::Extended, Mode::Prepared];
 const LOGINS: [Login; 3] = [Login::Plain, Login::Scram, Login::Tls];
+const BULK_LOGINS: [Login; 2] = [Login::Plain, Login::Tls];
 
 impl Options {
     /// Every load, in the order of the report.
@@ -45,13 +46,12 @@ impl Options {
             LoadName::Pgbench => self.pgbench(Script::Select),
             LoadName::Tpcb => self.pgbench(Script::TpcB),
             LoadName::Connect => self.connect(),
-            LoadName::Row64k => {
-                let (script, mode) = (Script::WideRow, Mode::Simple);
-                counts(&[20]).into_iter().map(|clients| Load::Pgbench { clients, script, mode }).collect()
-            }
-            LoadName::Copy => {
-                [Direction::Out, Direction::In].map(|direction| Load::Copy { direction }).into()
-            }
+            LoadName::Row64k => self.each_bulk_login(|login| {
+                counts(&[20]).into_iter().map(|clients| Load::WideRow { clients, login }).collect()
+            }),
+            LoadName::Copy => self.each_bulk_login(|login| {
+                [Direction::Out, Direction::In].map(|direction| Load::Copy { direction, login }).into()
+            }),
             LoadName::Sysbench => [Oltp::ReadOnly, Oltp::ReadWrite]
                 .into_iter()
                 .flat_map(|script| {
@@ -68,6 +68,13 @@ impl Options {
             }
             LoadName::Memory => self.idle_clients.iter().map(|&clients| Load::Memory { clients }).collect(),
         }
+    }
+
+    /// How a client proved who it is does nothing to its bulk; that it comes through TLS does.
+    fn each_bulk_login(&self, loads: impl Fn(Login) -> Vec<Load>) -> Vec<Load> {
+        let logins = BULK_LOGINS.into_iter();
+        let wanted = |login: &Login| self.logins.is_empty() || self.logins.contains(login);
+        logins.filter(wanted).flat_map(loads).collect()
     }
 
     fn pgbench(&self, script: Script) -> Vec<Load> {

@@ -61,8 +61,20 @@ fn connections_are_opened_in_all_three_ways() {
 #[test]
 fn bulk_needs_fewer_rounds() {
     check(
-        "--only direct --load copy",
+        "--only direct --load copy --login plain",
         "5 x6 2s | direct | COPY of 100 MB to the client, 1 client; COPY of 100 MB from the client, 1 client",
+    );
+}
+
+#[test]
+fn bulk_comes_plain_and_through_tls() {
+    check(
+        "--only direct --load row64k --rounds 1",
+        "1 x2 2s | direct | pgbench 64 KB row simple, 20 clients; pgbench 64 KB row simple through TLS, 20 clients",
+    );
+    check(
+        "--only direct --load copy --rounds 1 --login scram,tls",
+        "1 x2 2s | direct | COPY of 100 MB to the client through TLS, 1 client; COPY of 100 MB from the client through TLS, 1 client",
     );
 }
 

@@ -49,10 +49,19 @@ pub enum Load {
         /// What it runs.
         script: Oltp,
     },
+    /// pgbench with a row of 64 KB.
+    WideRow {
+        /// Clients.
+        clients: usize,
+        /// How they come in.
+        login: Login,
+    },
     /// 100 MB in one COPY, by one client of our own: pgbench knows no COPY.
     Copy {
         /// Which way.
         direction: Direction,
+        /// How it comes in.
+        login: Login,
     },
     /// Our closed loop against PostgreSQL: more clients than pgbench can hold.
     Crowd {
@@ -145,6 +154,7 @@ impl Load {
             Load::Copy { .. } => 1,
             Load::Pgbench { clients, .. }
             | Load::Connect { clients, .. }
+            | Load::WideRow { clients, .. }
             | Load::Burst { clients, .. }
             | Load::Walled { clients, .. }
             | Load::Sysbench { clients, .. }
@@ -152,6 +162,14 @@ impl Load {
             | Load::Canned { clients }
             | Load::Churn { clients }
             | Load::Memory { clients } => clients,
+        }
+    }
+
+    /// How its clients log in.
+    pub fn login(self) -> Login {
+        match self {
+            Load::Connect { login, .. } | Load::WideRow { login, .. } | Load::Copy { login, .. } => login,
+            _ => Login::Plain,
         }
     }
 
@@ -165,11 +183,13 @@ impl Load {
                 let login = login.words();
                 format!("pgbench {}-C {}{login}", script.words(), mode.word())
             }
+            Load::WideRow { login, .. } => format!("pgbench 64 KB row simple{}", login.words()),
             Load::Burst { each, .. } => format!("pgbench -S -t {each}"),
             Load::Walled { wall, .. } => format!("pgbench TPC-B prepared, max_connections {wall}"),
             Load::Sysbench { script, .. } => format!("sysbench {}", script.word()),
-            Load::Copy { direction: Direction::Out } => "COPY of 100 MB to the client".to_owned(),
-            Load::Copy { direction: Direction::In } => "COPY of 100 MB from the client".to_owned(),
+            Load::Copy { direction, login } => {
+                format!("COPY of 100 MB {} the client{}", direction.preposition(), login.words())
+            }
             Load::Crowd { .. } => "closed loop on PostgreSQL".to_owned(),
             Load::Canned { .. } => "canned replies".to_owned(),
             Load::Churn { .. } => "a connection per canned reply".to_owned(),
@@ -185,11 +205,11 @@ impl Load {
             Load::Connect { script, mode, login, .. } => {
                 format!("connect-{}-{}-{}", script.word(), mode.word(), login.word())
             }
+            Load::WideRow { login, .. } => format!("row64k-simple{}", login.suffix()),
             Load::Burst { .. } => "burst".to_owned(),
             Load::Walled { wall, .. } => format!("walled-{wall}"),
             Load::Sysbench { script, .. } => format!("sysbench-{}", script.word()),
-            Load::Copy { direction: Direction::Out } => "copy-out".to_owned(),
-            Load::Copy { direction: Direction::In } => "copy-in".to_owned(),
+            Load::Copy { direction, login } => format!("copy-{}{}", direction.word(), login.suffix()),
             Load::Crowd { .. } => "crowd".to_owned(),
             Load::Canned { .. } => "canned".to_owned(),
             Load::Churn { .. } => "churn".to_owned(),
@@ -208,8 +228,7 @@ impl Load {
             Load::Memory { .. } => target != Kind::Direct && target.reaches_canned(),
             Load::Canned { .. } | Load::Churn { .. } => target.reaches_canned(),
             // A target that runs already has the one login that its URL says.
-            Load::Connect { login, .. } => login == Login::Plain || !matches!(target, Kind::Given(_)),
-            _ => true,
+            _ => self.login() == Login::Plain || !matches!(target, Kind::Given(_)),
         }
     }
 
@@ -231,7 +250,7 @@ impl Load {
     pub fn guess(self, seconds: u32) -> Duration {
         let clients = self.clients() as f64;
         let more = match self {
-            Load::Pgbench { .. } | Load::Walled { .. } => 0.2 + clients * 0.001,
+            Load::Pgbench { .. } | Load::WideRow { .. } | Load::Walled { .. } => 0.2 + clients * 0.001,
             Load::Connect { .. } | Load::Sysbench { .. } | Load::Churn { .. } => 0.3,
             Load::Canned { .. } | Load::Crowd { .. } => 0.5 + clients * 0.0002,
             Load::Burst { .. } => return Duration::from_secs_f64(0.2 + clients * 0.002),
@@ -266,7 +285,32 @@ impl Script {
     }
 }
 
+impl Direction {
+    fn preposition(self) -> &'static str {
+        match self {
+            Direction::Out => "to",
+            Direction::In => "from",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Direction::Out => "out",
+            Direction::In => "in",
+        }
+    }
+}
+
 impl Login {
+    /// Behind the word of a load that is usually plain.
+    fn suffix(self) -> &'static str {
+        match self {
+            Login::Plain => "",
+            Login::Scram => "-scram",
+            Login::Tls => "-tls",
+        }
+    }
+
     fn words(self) -> &'static str {
         match self {
             Login::Plain => "",
