@@ -31,6 +31,7 @@ pub mod moored;
 mod outbox;
 mod nodes;
 pub mod socket;
+mod records;
 pub mod sources;
 mod split;
 mod deadlines;

@@ -2,7 +2,7 @@
 //!
 //! Every read goes into the worker's one scratch buffer. The heap is used only for what the kernel did not take.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Write};
 use std::mem::ManuallyDrop;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -13,6 +13,7 @@ use rustix::net::{RecvFlags, SendFlags};
 
 use crate::leftover::Leftover;
 use crate::outbox::Outbox;
+use crate::records;
 
 /// Pieces written by one system call.
 const SLICES_MAX: usize = 16;
@@ -46,7 +47,7 @@ impl Socket {
     // book-keeping of thread cancellation, which costs as much as a whole turn's decisions.
 
     #[inline]
-    fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         let (count, _) = rustix::net::recv(self.borrow(), into, RecvFlags::empty())?;
         Ok(count)
     }
@@ -57,7 +58,7 @@ impl Socket {
     }
 
     #[inline]
-    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(self.borrow(), bytes, SendFlags::NOSIGNAL)?)
     }
 
@@ -69,7 +70,7 @@ impl Socket {
         }
     }
 
-    fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(crate) fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Socket::Tcp(socket) => (&*socket).write_vectored(slices),
             Socket::Unix(socket) => (&*socket).write_vectored(slices),
@@ -157,7 +158,7 @@ impl Stream {
         let Some(tls) = &mut self.tls else { return false };
         while !bytes.is_empty() {
             let is_sound = tls.read_tls(&mut bytes).is_ok() && tls.process_new_packets().is_ok();
-            if flush_tls(&self.socket, tls).is_err() || !is_sound {
+            if records::flush(&self.socket, tls).is_err() || !is_sound {
                 return false;
             }
         }
@@ -222,8 +223,8 @@ impl Stream {
         match &mut self.tls {
             None => receive_plain(&self.socket, into),
             Some(tls) => {
-                let received = receive_tls(&self.socket, tls, into);
-                self.broken |= flush_tls(&self.socket, tls).is_err();
+                let received = records::receive(&self.socket, tls, into);
+                self.broken |= records::flush(&self.socket, tls).is_err();
                 received
             }
         }
@@ -288,10 +289,6 @@ impl Stream {
         match side.spans() {
             [] => {}
             [one] => self.write(side.bytes(input, *one)),
-            many if self.tls.is_some() || !self.backlog.is_empty() => {
-                many.iter().for_each(|span| self.queue(side.bytes(input, *span)));
-                self.flush();
-            }
             many => {
                 for chunk in many.chunks(SLICES_MAX) {
                     let mut slices = [IoSlice::new(&[]); SLICES_MAX];
@@ -299,6 +296,9 @@ impl Stream {
                         *slice = IoSlice::new(side.bytes(input, *span));
                     }
                     self.send_slices(&slices[..chunk.len()]);
+                }
+                if self.tls.is_some() {
+                    self.flush();
                 }
             }
         }
@@ -325,6 +325,11 @@ impl Stream {
 
     fn send_slices(&mut self, slices: &[IoSlice<'_>]) {
         if self.broken {
+            return;
+        }
+        if let Some(tls) = &mut self.tls {
+            // Together: what is written in pieces becomes a record each.
+            self.broken = records::seal(tls, slices).is_err();
             return;
         }
         let result = if self.backlog.is_empty() { self.socket.write_vectored(slices) } else { Ok(0) };
@@ -357,7 +362,7 @@ impl Stream {
 
     fn queue(&mut self, bytes: &[u8]) {
         match &mut self.tls {
-            Some(tls) => self.broken |= tls.writer().write_all(bytes).is_err(),
+            Some(tls) => self.broken |= records::seal(tls, &[IoSlice::new(bytes)]).is_err(),
             None => self.backlog.push(bytes),
         }
     }
@@ -369,7 +374,7 @@ impl Stream {
             return true;
         }
         if let Some(tls) = &mut self.tls {
-            return match flush_tls(&self.socket, tls) {
+            return match records::flush(&self.socket, tls) {
                 Ok(done) => done,
                 Err(_) => {
                     self.broken = true;
@@ -439,61 +444,4 @@ fn receive_plain(socket: &Socket, into: &mut [u8]) -> Received {
             Err(_) => Received::Broken,
         };
     }
-}
-
-/// Reads records until there is plain text or the socket is empty.
-fn receive_tls(socket: &Socket, tls: &mut rustls::Connection, into: &mut [u8]) -> Received {
-    struct Reader<'a>(&'a Socket);
-
-    impl Read for Reader<'_> {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            self.0.read(into)
-        }
-    }
-
-    loop {
-        match tls.reader().read(into) {
-            Ok(0) => return Received::End,
-            Ok(count) => return Received::Some(count, true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => return Received::End,
-        }
-        match tls.read_tls(&mut Reader(socket)) {
-            Ok(0) => return Received::End,
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Received::Nothing,
-            Err(_) => return Received::Broken,
-        }
-        if tls.process_new_packets().is_err() {
-            // The alert that says why is still to be sent.
-            let _ = flush_tls(socket, tls);
-            return Received::End;
-        }
-    }
-}
-
-/// Writes the session's records. True if none is left.
-fn flush_tls(socket: &Socket, tls: &mut rustls::Connection) -> io::Result<bool> {
-    struct Writer<'a>(&'a Socket);
-
-    impl Write for Writer<'_> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    while tls.wants_write() {
-        match tls.write_tls(&mut Writer(socket)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(true)
 }

@@ -73,3 +73,10 @@ fn meet(accepting: &TlsOptions, asking: &TlsOptions, name: &str) -> Result<Met, 
     assert!(!accepting.is_handshaking() && !asking.is_handshaking());
     Ok(Met { accepting, asking })
 }
+
+/// Two sides whose handshake is over, ours first.
+pub(crate) fn met() -> (ServerConnection, ClientConnection) {
+    let (_dir, _certificates, server) = authority();
+    let met = meet(&with_key(SslMode::Require, &server), &options(SslMode::Require), "localhost").unwrap();
+    (met.accepting, met.asking)
+}
