@@ -49,5 +49,5 @@ pub use topology::{Topology, Url};
 pub use value::Kind;
 pub use words::{
     AuthType, Compat, IoBackend, ListenLost, LoadBalance, ReadSplit, ServerAuth, SessionAttrs, SslMode,
-    TlsProtocols,
+    TlsProtocols, WorkersAwake,
 };

@@ -14,7 +14,7 @@ use crate::share::Share;
 use crate::topology::Topology;
 use crate::words::{
     AuthType, Compat, IoBackend, ListenLost, LoadBalance, POOL_MODES, ReadSplit, STATE_MODES, ServerAuth,
-    SessionAttrs, SslMode, TLS_WORDS, TlsProtocols, Word,
+    SessionAttrs, SslMode, TLS_WORDS, TlsProtocols, Word, WorkersAwake,
 };
 
 /// What a key takes.
@@ -421,6 +421,7 @@ word_values! {
     Compat = Compat::Howdah,
     ListenLost = ListenLost::Warning,
     IoBackend = IoBackend::Auto,
+    WorkersAwake = WorkersAwake::Needed,
     SessionAttrs = SessionAttrs::Any,
     ReadSplit = ReadSplit::Off,
 }

@@ -152,6 +152,15 @@ words! {
 }
 
 words! {
+    /// `workers_awake`: whether workers that can be spared rest.
+    WorkersAwake:
+    /// As many as the work needs.
+    Needed = "needed",
+    /// All of them, always.
+    All = "all",
+}
+
+words! {
     /// `server_auth_allowed`: what a server may ask of us.
     ServerAuth:
     /// Nothing at all.

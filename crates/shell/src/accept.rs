@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 
 use crate::entering::Entering;
 use crate::leftover::Leftover;
+use crate::level::{Wakes, watch};
 use crate::listen::{Listener, SocketFile};
 use crate::session::{Core, Mail, Origin, Phase, Place, Session};
 use crate::shared::Shared;
@@ -40,6 +41,8 @@ pub struct Listeners {
     complained_at: Arc<Mutex<Moment>>,
     /// This worker's poll does not watch them, until there are descriptors again.
     looks_away: bool,
+    /// Nor while the worker rests.
+    rests: bool,
 }
 
 impl Listeners {
@@ -54,6 +57,7 @@ impl Listeners {
             closed: Arc::new(AtomicBool::new(false)),
             complained_at: Arc::new(Mutex::new(Moment::default())),
             looks_away: false,
+            rests: false,
         }
     }
 
@@ -73,7 +77,7 @@ impl Listeners {
     pub fn register(&self, registry: &Registry) -> io::Result<()> {
         for (index, listener) in self.all.iter().enumerate() {
             if matches!(listener, Door::Unix(..)) || !self.closed.load(Ordering::Relaxed) {
-                watch(registry, listener.fd(), Token(LISTENERS + index))?;
+                watch(registry, listener.fd(), Token(LISTENERS + index), Wakes::One)?;
             }
         }
         Ok(())
@@ -161,19 +165,40 @@ impl Listeners {
     fn look_away(&mut self, shared: &Shared, worker: WorkerId) {
         if cfg!(target_os = "linux") && !self.looks_away {
             self.looks_away = true;
-            let registry = shared.workers[usize::from(worker.0)].sources.registry();
-            for door in self.all.iter() {
-                let _ = registry.deregister(&mut SourceFd(&door.fd()));
-            }
+            self.deregister(shared.workers[usize::from(worker.0)].sources.registry());
         }
     }
 
     /// Another try: there may be descriptors now.
     pub fn look_again(&mut self, registry: &Registry) {
-        if std::mem::take(&mut self.looks_away)
-            && let Err(error) = self.register(registry)
-        {
+        if std::mem::take(&mut self.looks_away) && !self.rests {
+            self.register_again(registry);
+        }
+    }
+
+    /// New clients are for those who are on duty.
+    pub fn rest(&mut self, registry: &Registry) {
+        self.rests = true;
+        self.deregister(registry);
+    }
+
+    /// The worker is on duty again.
+    pub fn look_after_rest(&mut self, registry: &Registry) {
+        if std::mem::take(&mut self.rests) && !self.looks_away {
+            self.register_again(registry);
+        }
+    }
+
+    fn register_again(&self, registry: &Registry) {
+        if let Err(error) = self.register(registry) {
             tracing::error!("new clients cannot be watched for: {error}");
+        }
+    }
+
+    fn deregister(&self, registry: &Registry) {
+        for door in self.all.iter() {
+            // One that is not watched is as it should be.
+            let _ = registry.deregister(&mut SourceFd(&door.fd()));
         }
     }
 
@@ -221,22 +246,6 @@ impl Door {
             Door::Unix(..) => Ok(()),
         }
     }
-}
-
-/// Has a poll tell of clients that wait for as long as they do, and of each only one of the polls that sleep:
-/// many threads woken for one client would be a crowd at the door.
-#[cfg(target_os = "linux")]
-fn watch(registry: &Registry, fd: RawFd, token: Token) -> io::Result<()> {
-    let events = (libc::EPOLLIN | libc::EPOLLEXCLUSIVE) as u32;
-    let mut event = libc::epoll_event { events, u64: token.0 as u64 };
-    // SAFETY: both descriptors are open, and the event lives until the call returns.
-    let answer = unsafe { libc::epoll_ctl(registry.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
-    if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn watch(registry: &Registry, fd: RawFd, token: Token) -> io::Result<()> {
-    registry.register(&mut SourceFd(&fd), token, mio::Interest::READABLE)
 }
 
 fn admit(

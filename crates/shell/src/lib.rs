@@ -9,6 +9,9 @@
 pub mod start;
 
 pub mod worker;
+pub mod crew;
+pub mod duty;
+mod level;
 pub mod accept;
 pub mod session;
 pub mod enter;

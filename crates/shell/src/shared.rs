@@ -24,6 +24,7 @@ use crate::cancel;
 use crate::claim::{Claim, Witness};
 use crate::clock::Clock;
 use crate::control::Order;
+use crate::crew::Crew;
 use crate::entry::{Entry, Place, link_policy};
 use crate::fanout::Listeners;
 use crate::home::{Cell, ClientRef, Home, ServerRef};
@@ -47,6 +48,8 @@ pub struct Shared {
     pub hub: Mutex<Hub>,
     /// The workers, by their numbers.
     pub workers: Box<[Handle]>,
+    /// Which of them are on duty. No other lock is taken with it.
+    pub crew: Mutex<Crew>,
     /// What the pools' tables of prepared statements have in common; no statement is in this one.
     pub statements: Statements,
     /// TLS with clients.
@@ -98,6 +101,7 @@ impl Shared {
         Shared {
             clock: Clock::start(),
             hub: Mutex::new(hub),
+            crew: Mutex::new(Crew::new(workers.len())),
             workers,
             statements: Statements::default(),
             client_tls: Reloadable::new(client_tls),

@@ -42,7 +42,7 @@ pub struct Sources {
 }
 
 /// Tokens from here on are not places of the table.
-pub const RESERVED: usize = usize::MAX - 1024;
+pub const RESERVED: usize = usize::MAX - 4096;
 
 impl Sources {
     /// An empty table beside the worker's poll.

@@ -178,15 +178,15 @@ fn serve(
         tracing::info!("health endpoint on {address}");
     }
     let workers = worker_count(&inputs.settings);
-    let prepared: Result<Vec<_>, _> = (0..workers).map(|number| prepare(WorkerId(number))).collect();
-    let (polls, handles): (Vec<_>, Vec<_>) = prepared.map_err(StartFault::System)?.into_iter().unzip();
+    let handles: Result<Vec<_>, _> = (0..workers).map(|number| prepare(WorkerId(number))).collect();
+    let handles = handles.map_err(StartFault::System)?;
     let (control, orders) = mpsc::unbounded_channel();
     let options = tcp_options(&inputs.settings);
     let hub = Hub::new(inputs, MockKey::new(random::bytes()));
     let shared = Arc::new(Shared::new(hub, handles.into_boxed_slice(), control, tls.0, tls.1));
     let ending = Ending::default();
     let listeners = Listeners::new(listeners, are_own, options);
-    let threads = start_workers(&shared, polls, &listeners, &ending).map_err(StartFault::System)?;
+    let threads = start_workers(&shared, &listeners, &ending).map_err(StartFault::System)?;
     tracing::info!("process up: {}, {workers} workers", crate::version_line());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -208,12 +208,11 @@ fn serve(
 
 fn start_workers(
     shared: &Arc<Shared>,
-    polls: Vec<mio::Poll>,
     listeners: &Listeners,
     ending: &Ending,
 ) -> io::Result<Vec<std::thread::JoinHandle<()>>> {
-    let start = |(number, poll): (usize, mio::Poll)| {
-        let worker = Worker::new(WorkerId(number as u16), Arc::clone(shared), poll, listeners.clone());
+    let start = |number: usize| {
+        let worker = Worker::new(WorkerId(number as u16), Arc::clone(shared), listeners.clone());
         let ending = ending.clone();
         std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             // Sessions that a dead worker held would never be closed: better none than such a process.
@@ -226,7 +225,7 @@ fn start_workers(
             ending.reach();
         })
     };
-    polls.into_iter().enumerate().map(start).collect()
+    (0..shared.workers.len()).map(start).collect()
 }
 
 fn worker_count(settings: &Settings) -> u16 {

@@ -1,11 +1,14 @@
 //! A worker of the data plane: one thread, one poll, one scratch buffer.
 //!
-//! The poll only decides who wakes. Whoever is woken does the work, for any client and any server.
+//! The poll only decides who wakes. Whoever is woken does the work, for any client and any server. A worker that can
+//! be spared leaves its poll to another ([`crate::duty`]).
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::Duration;
 
 use baton::News;
@@ -17,6 +20,7 @@ use settings::IoBackend;
 
 use crate::accept::Listeners;
 use crate::digests::Digests;
+use crate::duty::{self, Duty};
 use crate::moored::Moored;
 use crate::outbox::Outbox;
 use crate::session::{Phase, Session, news};
@@ -33,7 +37,10 @@ const EVENTS_MAX: usize = 256;
 const HELD_MAX: usize = 32;
 const WAKER: Token = Token(RESERVED);
 /// Listeners have the tokens from here on.
-pub const LISTENERS: usize = RESERVED + 1;
+pub const LISTENERS: usize = RESERVED + 2048;
+
+/// What polls have told: whose socket it is, and what happened.
+pub type Batch = Vec<(Source, u32)>;
 
 /// What other threads ask of a worker.
 pub enum Errand {
@@ -64,6 +71,10 @@ pub struct Handle {
     /// What it has been asked.
     pub errands: Mutex<Vec<Errand>>,
     waker: Waker,
+    /// Locked by the worker for as long as it is on duty, else by its stand-in for each look.
+    poll: Mutex<Poll>,
+    poll_fd: RawFd,
+    thread: OnceLock<Thread>,
 }
 
 impl Handle {
@@ -72,7 +83,61 @@ impl Handle {
         self.errands.lock().push(errand);
         // It can fail only if the process has no memory left for a counter; the errand is seen later then.
         let _ = self.waker.wake();
+        self.rouse();
     }
+
+    /// Ends the sleep of a worker that rests: this one, or its next.
+    pub fn rouse(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// The thread that is this worker.
+    pub fn is_run_by(&self, thread: Thread) {
+        // It is told once.
+        let _ = self.thread.set(thread);
+    }
+
+    /// The descriptor of its poll, for another's to watch.
+    pub fn poll_fd(&self) -> RawFd {
+        self.poll_fd
+    }
+
+    /// Adds what its poll tells of, for its stand-in. Its own thread may be back already: then that one is told.
+    pub fn look_into(&self, events: &mut Events, batch: &mut Batch) {
+        // An error is told again, because what is not taken goes on being told.
+        if let Some(mut poll) = self.poll.try_lock()
+            && poll.poll(events, Some(Duration::ZERO)).is_ok()
+        {
+            self.add_sources(events, batch);
+        }
+    }
+
+    /// Adds those of its sockets that have events. Whether it has been asked something, and whether new clients wait.
+    fn add_sources(&self, events: &Events, batch: &mut Batch) -> Told {
+        let mut told = Told::default();
+        let sockets = events.iter().filter_map(|event| {
+            let token = event.token();
+            if token.0 < RESERVED {
+                return Some((token, bits(event)));
+            }
+            told.is_asked |= token == WAKER;
+            told.is_called |= token.0 >= LISTENERS;
+            told.has_wards |= duty::is_ward(token);
+            None
+        });
+        self.sources.look_up(sockets, batch);
+        told
+    }
+}
+
+/// What a poll tells beside the sockets of clients and servers.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    is_asked: bool,
+    is_called: bool,
+    has_wards: bool,
 }
 
 /// The thread's own things.
@@ -97,24 +162,28 @@ pub struct Worker {
     pub timers: Timers<Session>,
     /// Read once for each batch of events.
     pub now: Moment,
-    listeners: Listeners,
-    poll: Poll,
+    /// Where new clients come.
+    pub listeners: Listeners,
+    /// Whether it is needed.
+    pub duty: Duty,
 }
 
 /// Makes the poll of a worker, and what the others see of it.
 ///
 /// # Errors
 /// Those of `epoll_create` and `eventfd`.
-pub fn prepare(id: WorkerId) -> io::Result<(Poll, Handle)> {
+pub fn prepare(id: WorkerId) -> io::Result<Handle> {
     let poll = Poll::new()?;
     let waker = Waker::new(poll.registry(), WAKER)?;
     let sources = Sources::new(poll.registry().try_clone()?);
-    Ok((poll, Handle { id, sources, errands: Mutex::default(), waker }))
+    let poll_fd = poll.as_raw_fd();
+    let (errands, thread) = (Mutex::default(), OnceLock::new());
+    Ok(Handle { id, sources, errands, waker, poll: Mutex::new(poll), poll_fd, thread })
 }
 
 impl Worker {
     /// A worker about to run.
-    pub fn new(id: WorkerId, shared: Arc<Shared>, poll: Poll, listeners: Listeners) -> Worker {
+    pub fn new(id: WorkerId, shared: Arc<Shared>, listeners: Listeners) -> Worker {
         let now = shared.clock.now();
         Worker {
             id,
@@ -128,7 +197,7 @@ impl Worker {
             timers: Timers::default(),
             now,
             listeners,
-            poll,
+            duty: Duty::always(),
         }
     }
 
@@ -137,28 +206,34 @@ impl Worker {
     /// # Errors
     /// Those of `epoll_wait`, other than an interruption.
     pub fn run(mut self) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let own = &shared.workers[usize::from(self.id.0)];
         let mut events = Events::with_capacity(EVENTS_MAX);
-        let mut batch: Vec<(Source, u32)> = Vec::with_capacity(EVENTS_MAX);
-        self.listeners.register(self.poll.registry())?;
+        let mut batch = Batch::with_capacity(EVENTS_MAX);
+        self.listeners.register(own.sources.registry())?;
         self.open_outbox();
-        loop {
-            match self.poll.poll(&mut events, self.patience()) {
+        duty::begin(&mut self, own);
+        while !duty::rest(&mut self, own) && !self.serve(own, &mut events, &mut batch)? {}
+        Ok(())
+    }
+
+    /// Works until it may rest, or, which is true, until the process ends.
+    fn serve(&mut self, own: &Handle, events: &mut Events, batch: &mut Batch) -> io::Result<bool> {
+        let mut poll = own.poll.lock();
+        // What was asked while another looked into the poll is told no more.
+        let mut is_over = self.attend(own);
+        while !is_over {
+            let slept_since = if self.duty.is_watched() { self.shared.clock.now() } else { self.now };
+            match poll.poll(events, self.patience()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 result => result?,
             }
             self.now = self.shared.clock.now();
-            let (mut is_asked, mut is_called) = (false, false);
-            let shared = Arc::clone(&self.shared);
-            let own = &shared.workers[usize::from(self.id.0)];
-            own.sources.look_up(
-                events.iter().filter_map(|event| {
-                    let token = event.token();
-                    is_asked |= token == WAKER;
-                    is_called |= token.0 >= LISTENERS;
-                    (token.0 < RESERVED).then(|| (token, bits(event)))
-                }),
-                &mut batch,
-            );
+            let told = own.add_sources(events, batch);
+            if told.has_wards {
+                let wards = events.iter().map(mio::event::Event::token).filter(|token| duty::is_ward(*token));
+                wards.for_each(|token| duty::stand_in(self, token, batch));
+            }
             let count = batch.len();
             for (source, happened) in batch.drain(..) {
                 match source {
@@ -167,17 +242,27 @@ impl Worker {
                 }
                 self.work();
             }
-            if is_called {
+            if told.is_called {
                 self.accept(Listeners::share(count));
             }
-            let is_over = is_asked && self.run_errands(own);
+            is_over = told.is_asked && self.run_errands(own);
             self.fire_timers();
             self.work();
             self.send_off();
-            if is_over {
-                return Ok(());
+            if self.duty.is_watched() && duty::take_stock(self, own, slept_since) {
+                break;
             }
         }
+        Ok(is_over)
+    }
+
+    /// Does what does not come from the poll. True if the process ends.
+    pub fn attend(&mut self, own: &Handle) -> bool {
+        let is_over = self.run_errands(own);
+        self.fire_timers();
+        self.work();
+        self.send_off();
+        is_over
     }
 
     /// A ring belongs to the thread that makes it.
@@ -227,7 +312,8 @@ impl Worker {
         }
     }
 
-    fn patience(&self) -> Option<Duration> {
+    /// How long it may sleep; for ever, if it has nothing to do.
+    pub fn patience(&self) -> Option<Duration> {
         if !self.runnable.is_empty() {
             return Some(Duration::ZERO);
         }
@@ -318,7 +404,7 @@ impl Worker {
                     self.listeners.look_again(own.sources.registry());
                     self.accept(1);
                 }
-                Errand::Deafen => self.listeners.close(self.poll.registry()),
+                Errand::Deafen => self.listeners.close(own.sources.registry()),
                 Errand::Stop => is_over = true,
             }
             self.work();

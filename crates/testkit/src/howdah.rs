@@ -293,6 +293,10 @@ impl Howdah {
         {
             text.push_str(&line("io_backend", &backend));
         }
+        // Who says how many workers there are wants them to meet.
+        if text.contains("\nworkers =") && !text.contains("\nworkers_awake =") {
+            text.push_str(&line("workers_awake", "all"));
+        }
         let mut sections: Vec<&str> = options.sections.iter().map(|(section, ..)| section.as_str()).collect();
         sections.dedup();
         for section in sections {

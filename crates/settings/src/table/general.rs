@@ -9,7 +9,9 @@ use super::table;
 use crate::secret::Secret;
 use crate::share::Share;
 use crate::value::{COUNT, Kind, POOL_MODE, STATE_MODE};
-use crate::words::{AuthType, Compat, IoBackend, ListenLost, ServerAuth, SslMode, TlsProtocols};
+use crate::words::{
+    AuthType, Compat, IoBackend, ListenLost, ServerAuth, SslMode, TlsProtocols, WorkersAwake,
+};
 
 table! {
     /// The section `[pgbouncer]`: one field a key, of the same name. A time of zero means off, unless the
@@ -418,6 +420,11 @@ table! {
 
     /// Worker threads that move data between clients and servers; 0 = one for each core.
     workers: u32 = Kind::Whole { min: 0, max: 1024 }, Some("0"), Restart, Built;
+
+    /// How many workers are awake while there is less to do than they could do together. `needed`: as few as it
+    /// takes, because one that is busy needs less CPU for the same than two that fall asleep and are woken; the others
+    /// come back within some hundredths of a second when there is more. `all`: each watches its own clients always.
+    workers_awake: WorkersAwake = Kind::Word(WorkersAwake::NAMES), Some("needed"), Restart, Built;
 
     /// How workers hand bytes to the kernel. `io_uring` sends what many clients and servers are to get in one
     /// system call, which needs Linux 6.1 and leave to use it; where that is missing it is `epoll`, a call for

@@ -31,12 +31,12 @@ const OURS: &str = "
     login_connections_max session_state max_pinned state_functions notify_pins listen_fanout
     listen_connections_max listen_channels_max notify_queue_size_max listen_lost io_backend failover_timeout
     monitor_dbname monitor_interval monitor_timeout monitor_user topology_interval topology_timeout
-    topology_tls_ca_file topology_tls_cert_file topology_tls_key_file health_listen zone";
+    topology_tls_ca_file topology_tls_cert_file topology_tls_key_file health_listen zone workers_awake";
 
 const RESTART: &str = "
     disable_pqexec job_name listen_addr listen_backlog listen_port pidfile pkt_buf resolv_conf so_reuseport
     track_extra_parameters unix_socket_dir unix_socket_group unix_socket_mode user workers io_backend
-    health_listen";
+    health_listen workers_awake";
 
 const NO_DEFAULT: &str = "
     auth_dbname auth_file auth_ident_file auth_ldap_options auth_user client_tls13_ciphers
