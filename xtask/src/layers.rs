@@ -87,7 +87,8 @@ const SHELL_OUTSIDE: &[&str] = &[
     "tracing",
     "x509-parser",
 ];
-const BENCH_OUTSIDE: &[&str] = &["clap", "jiff", "libc", "mio", "plotters", "serde", "serde_json", "tokio"];
+const BENCH_OUTSIDE: &[&str] =
+    &["clap", "jiff", "libc", "mio", "plotters", "rustls", "serde", "serde_json", "tokio"];
 const AUTH: &[&str] = &["base64", "hmac", "md-5", "pbkdf2", "sha2", "stringprep", "subtle", "zeroize"];
 
 /// What tests may use in any crate.
