@@ -15,6 +15,8 @@
 //! | [`Next::StartTls`] | [`AwaitTls::established`] after the handshake |
 //! | [`Next::Identify`] | [`AwaitChallenge::identified`] with the [`Challenge`] for that user |
 //! | [`Next::CheckPassword`] | [`AwaitVerdict::checked`] with what [`PasswordCheck::run`] gave; that is slow |
+//! | [`Next::Relayed`] | [`AwaitServer::said`] with each question, [`AwaitServer::let_in`] in the end |
+//! | [`Next::Answer`] | the same: the answer goes to the server |
 //! | [`Next::Authenticated`] | [`AwaitAcceptance::accepted`], then [`AwaitWelcome::welcome`], then ReadyForQuery |
 //! | [`Next::Cancel`] | the request is passed on and the connection closes |
 //! | [`Next::Refuse`] | [`crate::refuse::encode`], and the connection closes |
@@ -30,6 +32,7 @@ mod challenge;
 mod first;
 mod options;
 mod password;
+mod relayed;
 mod sasl;
 mod startup;
 mod welcome;
@@ -47,6 +50,7 @@ use wire::{HEADER_SIZE, Header};
 pub use challenge::{AwaitChallenge, Challenge, Expected};
 pub use first::{AwaitFirst, AwaitTls, Transport};
 pub use password::{AwaitMd5, AwaitPassword, AwaitVerdict, Checked, PasswordCheck};
+pub use relayed::{Answer, AwaitAnswer, AwaitServer};
 pub use sasl::{AwaitSaslFinal, AwaitSaslFirst};
 pub use startup::{
     Carried, DATABASE_NAME_BYTES_MAX, Identity, Parameter, Policy, Replication, Requested,
@@ -73,6 +77,10 @@ pub enum Login {
     SaslFirst(AwaitSaslFirst),
     /// Reads SASLResponse.
     SaslFinal(AwaitSaslFinal),
+    /// Waits for a server that asks the client, or lets it in.
+    Server(AwaitServer),
+    /// Reads an answer for that server.
+    Answer(AwaitAnswer),
     /// Waits for the word that the client may come in.
     Acceptance(AwaitAcceptance),
     /// Waits for what the client is told about its session.
@@ -99,6 +107,10 @@ pub enum Next {
     Identify(Identity, AwaitChallenge),
     /// A check that takes milliseconds: off the threads that do I/O.
     CheckPassword(PasswordCheck, AwaitVerdict),
+    /// A server is to ask the client who it is. May the client get there?
+    Relayed(Requested, AwaitServer),
+    /// What the client answers to the server's question.
+    Answer(Answer, AwaitServer),
     /// The client is who it says. May it come in?
     Authenticated(Authenticated, AwaitAcceptance),
     /// "Stop what the session with this key does", then close.
@@ -152,9 +164,11 @@ impl Login {
             Login::Md5(state) => state.handle(input),
             Login::SaslFirst(state) => state.handle(input, out),
             Login::SaslFinal(state) => state.handle(input, out),
+            Login::Answer(state) => state.handle(input),
             waiting @ (Login::Tls(_)
             | Login::Challenge(_)
             | Login::Verdict(_)
+            | Login::Server(_)
             | Login::Acceptance(_)
             | Login::Welcome(_)) => Step::unread(waiting),
         }
@@ -167,10 +181,12 @@ impl Login {
             | Login::Password(_)
             | Login::Md5(_)
             | Login::SaslFirst(_)
-            | Login::SaslFinal(_) => true,
+            | Login::SaslFinal(_)
+            | Login::Answer(_) => true,
             Login::Tls(_)
             | Login::Challenge(_)
             | Login::Verdict(_)
+            | Login::Server(_)
             | Login::Acceptance(_)
             | Login::Welcome(_) => false,
         }

@@ -73,7 +73,8 @@ impl Cluster {
         weights: &[Weight],
     ) -> Option<NodeId> {
         let all: Vec<NodeId> = self.ids().filter(|node| self.fits(*node, wanted)).collect();
-        let weights = if wanted.writes() { &[] } else { weights };
+        let is_for_one = wanted.writes() && !self.limits.is_independent;
+        let weights = if is_for_one { &[] } else { weights };
         let takes = all.iter().filter(|node| weight_of(weights, **node).weight > 0);
         let nearest = takes.clone().map(|node| weight_of(weights, *node).distance).min();
         let near = takes.copied().filter(|node| Some(weight_of(weights, *node).distance) == nearest);
@@ -122,7 +123,7 @@ impl Cluster {
             return false;
         }
         let Some(answer) = record.answer else { return false };
-        let (standing, is_writer) = (self.standing(node), self.writer() == Some(node));
+        let (standing, is_writer) = (self.standing(node), self.is_writer(node));
         let is_steady = record.takes_reads && record.proofs_left == 0 && !record.is_lagging;
         let is_reader = standing == Standing::Standby && is_steady;
         match wanted {

@@ -24,6 +24,13 @@ pub(crate) enum Standing {
 impl Cluster {
     /// What a node counts as, by what it said last.
     pub(crate) fn standing(&self, node: NodeId) -> Standing {
+        if self.limits.is_independent {
+            return match self.answer(node) {
+                None => Standing::Unproved,
+                Some(answer) if answer.in_recovery => Standing::Standby,
+                Some(_) => Standing::Primary,
+            };
+        }
         let (Some(answer), Some(system)) = (self.answer(node), self.system) else {
             return Standing::Unproved;
         };
@@ -40,12 +47,17 @@ impl Cluster {
         }
     }
 
-    /// The node that may be written to now.
+    /// The node that may be written to now; of several, one.
     pub(crate) fn writer(&self) -> Option<NodeId> {
-        self.primary.filter(|node| {
-            let record = &self.nodes[node.index()];
-            record.takes_work() && self.standing(*node) == Standing::Primary
-        })
+        match self.limits.is_independent {
+            true => self.ids().find(|node| self.is_writer(*node)),
+            false => self.primary.filter(|node| self.is_writer(*node)),
+        }
+    }
+
+    /// Whether a node may be written to now.
+    pub(crate) fn is_writer(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].takes_work() && self.standing(node) == Standing::Primary
     }
 
     /// Draws the conclusions from a new answer.
@@ -89,7 +101,7 @@ impl Cluster {
     /// The nodes agree upon an identifier once, when each has been asked: else the first stranger to answer would
     /// be the cluster.
     fn agree(&mut self, effects: &mut Effects) {
-        if self.system.is_some() || !self.members().all(|node| node.is_heard) {
+        if self.limits.is_independent || self.system.is_some() || !self.members().all(|node| node.is_heard) {
             return;
         }
         let systems: Vec<u64> = self.members().filter_map(|node| Some(node.answer?.system)).collect();

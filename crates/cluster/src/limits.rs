@@ -13,6 +13,8 @@ pub struct Limits {
     pub lag_time: Option<Duration>,
     /// How long a node that comes back takes to get its whole share.
     pub slow_start: Duration,
+    /// The nodes are equals that have nothing to do with each other: each is judged by what it says of itself.
+    pub is_independent: bool,
 }
 
 impl Default for Limits {
@@ -22,6 +24,7 @@ impl Default for Limits {
             lag_bytes: None,
             lag_time: None,
             slow_start: SLOW_START,
+            is_independent: false,
         }
     }
 }

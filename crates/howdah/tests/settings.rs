@@ -38,7 +38,7 @@ fn mistakes_are_told_with_place_key_what_is_allowed_and_the_nearest() {
         ),
         (
             "  pool_mode = sesion",
-            "pgbouncer.ini:2:15: pool_mode: value not allowed; allowed: one of session, transaction, statement; did you mean session?",
+            "pgbouncer.ini:2:15: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough; did you mean session?",
         ),
         ("max_client_conn = many", "pgbouncer.ini:2:19: max_client_conn: value not allowed; allowed: "),
         ("server_lifetime = -1", "pgbouncer.ini:2:19: server_lifetime: value not allowed; allowed: "),

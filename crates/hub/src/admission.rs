@@ -97,22 +97,33 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         self.join(now, client, handle, seat)
     }
 
-    /// A client that had entered is gone.
-    pub fn leave(&mut self, now: Moment, client: ClientId) {
-        let Some(resident) = self.clients.remove(client) else { return };
-        let Some(pool) = resident.pool else { return };
+    /// The server of a client that logs in to it itself has let it in: its pool is for somebody who exists.
+    pub fn let_in(&mut self, pool: model::PoolId) {
+        if let Some(record) = self.pools.get_mut(&pool) {
+            record.is_unproved = false;
+        }
+    }
+
+    /// A client that had entered is gone. Answers its pool, if that is forgotten at once.
+    pub fn leave(&mut self, now: Moment, client: ClientId) -> Option<model::PoolId> {
+        let pool = self.clients.remove(client).and_then(|resident| self.part(now, &resident))?;
+        self.drop_pool_if_over(pool);
+        self.pools.get(&pool).is_none().then_some(pool)
+    }
+
+    fn part(&mut self, now: Moment, resident: &crate::residents::Resident<C>) -> Option<model::PoolId> {
+        let pool = resident.pool?;
         self.admission.clients -= 1;
         self.count_user(&resident.user, |counts| counts.clients -= 1);
-        let Some(record) = self.pools.get_mut(&pool) else { return };
+        let record = self.pools.get_mut(&pool)?;
         record.clients -= 1;
         record.unused_since = now;
         let is_last = record.clients == 0;
         let cell = Arc::clone(&record.cell);
-        if record.is_orphan {
-            self.drop_pool_if_over(pool);
-            return;
-        }
-        if let Some(entry) = self.entries.get_mut(&cell.key.database) {
+        let is_passing = record.is_orphan || record.is_unproved;
+        if !record.is_orphan
+            && let Some(entry) = self.entries.get_mut(&cell.key.database)
+        {
             entry.clients -= 1;
             entry.unused_since = now;
         }
@@ -120,6 +131,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             // Nothing is opened for having fewer clients.
             let _ = cell.lock().keep_min(now, false);
         }
+        is_passing.then_some(pool)
     }
 
     pub(crate) fn console_login<'a>(&'a self, seat: &'a Seat) -> console::Login<'a> {
@@ -146,14 +158,22 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     ) -> Result<Entered<C, S>, Refusal> {
         let settings = Arc::clone(&self.settings);
         let forced = self.database(&settings, &seat.database).and_then(|database| database.user.as_deref());
-        if forced.is_none() && settings.general.auth_type == settings::AuthType::Any {
+        let is_any = settings.general.auth_type == settings::AuthType::Any && !seat.is_passthrough;
+        if forced.is_none() && is_any {
             return Err(Refusal::BouncerConfigError);
         }
         let server_user = forced.unwrap_or(&seat.user);
+        if seat.is_passthrough && forced.is_some() {
+            // Changed since it was looked at: that user is not the client's.
+            return Err(Refusal::DatabaseChanged);
+        }
+        let count = self.pools.len();
         let cell = self.pool_of(now, &seat.database, server_user);
+        let is_new = self.pools.len() > count;
         let policy = self.policy(cell.id, &seat.user).ok_or(Refusal::BouncerConfigError)?;
         if let Some(record) = self.pools.get_mut(&cell.id) {
             record.clients += 1;
+            record.is_unproved = seat.is_passthrough && (is_new || record.is_unproved);
         }
         if let Some(entry) = self.entries.get_mut(&seat.database) {
             entry.clients += 1;
@@ -161,7 +181,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         self.admission.clients += 1;
         self.count_user(&seat.user, |counts| counts.clients += 1);
         self.settle(client, handle, seat, Some(cell.id));
-        let open = cell.lock().keep_min(now, true);
+        let open = cell.lock().keep_min(now, !seat.is_passthrough);
         Ok(Entered::Member(Member { cell, policy, open }))
     }
 

@@ -87,10 +87,13 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         self.secrets.forget_database(name);
     }
 
-    /// Forgets a pool of a dropped entry when nothing is left of it.
+    /// Forgets a pool of a dropped entry, or of a user whom nobody knows, when nothing is left of it.
     pub(crate) fn drop_pool_if_over(&mut self, id: PoolId) {
         let over = |record: &crate::hub::Record<C, S>| {
-            record.is_orphan && record.clients == 0 && record.servers == 0 && record.cell.lock().is_empty()
+            (record.is_orphan || record.is_unproved)
+                && record.clients == 0
+                && record.servers == 0
+                && record.cell.lock().is_empty()
         };
         if self.pools.get(&id).is_some_and(over) {
             self.drop_pool(id);

@@ -76,6 +76,9 @@ pub(crate) struct Record<C, S> {
     pub(crate) is_blocked: bool,
     /// Its database entry is gone: it ends with its last server and client.
     pub(crate) is_orphan: bool,
+    /// Its user's name was only said, and no server has let it in yet: it ends with its last server and client, so that
+    /// names which come from strangers are not kept.
+    pub(crate) is_unproved: bool,
 }
 
 impl<C: Clone, S: Clone> Hub<C, S> {
@@ -199,6 +202,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             unused_since: now,
             is_blocked: false,
             is_orphan: false,
+            is_unproved: false,
         };
         self.pools.insert(id, record);
         self.entries.entry(database.to_owned()).or_default().pools.insert(place, id);

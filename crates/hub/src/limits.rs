@@ -63,6 +63,20 @@ enum Reached {
 impl<C: Clone, S: Clone> Hub<C, S> {
     /// A pool wants to open a server. If it may, the server counts until [`Hub::server_gone`].
     pub fn open_server(&mut self, now: Moment, pool: PoolId) -> Result<OpenOrder, OpenRefusal<C, S>> {
+        self.open_for(now, pool, false)
+    }
+
+    /// As [`Hub::open_server`], for a server that a client waits for which is in no queue: it shares none.
+    pub fn open_own_server(&mut self, now: Moment, pool: PoolId) -> Result<OpenOrder, OpenRefusal<C, S>> {
+        self.open_for(now, pool, true)
+    }
+
+    fn open_for(
+        &mut self,
+        now: Moment,
+        pool: PoolId,
+        is_waited_for: bool,
+    ) -> Result<OpenOrder, OpenRefusal<C, S>> {
         let Some(record) = self.pools.get(&pool).filter(|record| !record.is_orphan) else {
             return Err(OpenRefusal::Gone);
         };
@@ -75,7 +89,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             if let Some(record) = self.pools.get_mut(&pool) {
                 record.is_blocked = true;
             }
-            return Err(OpenRefusal::Limit { evict: self.evict_for(&cell, reached) });
+            return Err(OpenRefusal::Limit { evict: self.evict_for(&cell, reached, is_waited_for) });
         }
         let Ok(chosen) = self.choose(now, &cell.key) else {
             cell.lock().hold(now);
@@ -145,7 +159,12 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         OpenOrder {
             places: Vec::new(),
             dbname: database.dbname.clone().unwrap_or_else(|| key.database.clone()),
-            user: key.user.clone(),
+            user: match &database.server_user_suffix {
+                Some(suffix) if !cell.is_forced && !key.user.ends_with(suffix) => {
+                    format!("{}{suffix}", key.user)
+                }
+                _ => key.user.clone(),
+            },
             secret,
             allowed: general.server_auth_allowed.clone(),
             parameters: parameters(database),
@@ -177,11 +196,10 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             record.unused_since = now;
             is_orphan = record.is_orphan;
         }
-        if is_orphan {
-            self.drop_pool_if_over(pool);
-        } else if let Some(entry) = self.entries.get_mut(&cell.key.database) {
+        if !is_orphan && let Some(entry) = self.entries.get_mut(&cell.key.database) {
             entry.unused_since = now;
         }
+        self.drop_pool_if_over(pool);
         let concerns = |record: &&mut Record<C, S>| {
             let key = &record.cell.key;
             record.is_blocked && (key.database == cell.key.database || key.user == cell.key.user)
@@ -215,8 +233,13 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     }
 
     /// The server that is idle longest under the limit, if somebody waits: not for filling up `min_pool_size`.
-    fn evict_for(&self, cell: &PoolCell<C, S>, reached: Reached) -> Option<(Arc<PoolCell<C, S>>, Ended<S>)> {
-        if cell.lock().waiting() == 0 {
+    fn evict_for(
+        &self,
+        cell: &PoolCell<C, S>,
+        reached: Reached,
+        is_waited_for: bool,
+    ) -> Option<(Arc<PoolCell<C, S>>, Ended<S>)> {
+        if !is_waited_for && cell.lock().waiting() == 0 {
             return None;
         }
         let under = |record: &&Record<C, S>| match reached {

@@ -125,6 +125,7 @@ fn limits(settings: &Settings, sharing: &[(&str, &Database)]) -> Limits {
         interval: settings.general.monitor_interval.max(INTERVAL_LEAST),
         lag_bytes: bytes.filter(|most| *most > 0).min().map(u64::from),
         lag_time: times.filter(|most| !most.is_zero()).min(),
+        is_independent: sharing.iter().any(|(_, database)| database.independent_hosts),
         ..Limits::default()
     }
 }

@@ -40,6 +40,8 @@ pub struct ClientPolicy {
     pub server_check_query: Option<String>,
     /// Sessions end with their transaction when their server is to be closed.
     pub server_fast_close: bool,
+    /// Another pooler stands in front of its servers: they keep nothing beyond a transaction.
+    pub servers_forget: bool,
     /// Its servers are those of a cluster: clients outlive them where they can.
     pub rides_out: bool,
     /// Its reads may go to standbys.
@@ -69,6 +71,7 @@ pub struct ClientPolicy {
 impl ClientPolicy {
     /// `server` is what holds for the pool and its server user, `login` what holds for the login user.
     fn new(general: &General, server: &Effective<'_>, login: &Effective<'_>) -> ClientPolicy {
+        let servers_forget = server.database.is_some_and(|database| !database.server_keeps_session);
         ClientPolicy {
             pool_mode: server.pool_mode(),
             query_wait_timeout: login.query_wait_timeout(),
@@ -84,19 +87,22 @@ impl ClientPolicy {
             server_reset_query_always: general.server_reset_query_always,
             server_check_query: check_query(general),
             server_fast_close: general.server_fast_close,
-            rides_out: server.database.is_some_and(|database| database.target_session_attrs.is_some()),
+            servers_forget,
+            // What a pooler says is not what a server says of what it has done.
+            rides_out: !servers_forget
+                && server.database.is_some_and(|database| database.target_session_attrs.is_some()),
             splits: server.database.is_some_and(|database| database.read_write_split != ReadSplit::Off)
-                && server.pool_mode() != PoolMode::Session,
+                && !matches!(server.pool_mode(), PoolMode::Session | PoolMode::Passthrough),
             disable_pqexec: general.disable_pqexec,
             track_extra_parameters: general.track_extra_parameters.clone(),
             ignore_startup_parameters: general.ignore_startup_parameters.clone(),
             application_name_add_host: general.application_name_add_host,
             login_notify_message: general.login_notify_message.clone(),
             max_packet_size: general.max_packet_size,
-            session_state: login.session_state(),
+            session_state: if servers_forget { StateMode::Refuse } else { login.session_state() },
             state_functions: general.state_functions.clone(),
             notify_pins: general.notify_pins,
-            listen_fanout: general.listen_fanout,
+            listen_fanout: general.listen_fanout && !servers_forget,
         }
     }
 }
@@ -106,7 +112,11 @@ pub(crate) fn pool_limits(effective: &Effective<'_>) -> pool::Limits {
     let general = effective.general;
     pool::Limits {
         size: effective.pool_size().unwrap_or(0),
-        min_size: effective.min_pool_size(),
+        // Nobody but a client can log in there.
+        min_size: match effective.pool_mode() {
+            PoolMode::Passthrough => 0,
+            _ => effective.min_pool_size(),
+        },
         reserve_size: effective.reserve_pool_size(),
         reserve_timeout: general.reserve_pool_timeout,
         lifetime: effective.server_lifetime(),

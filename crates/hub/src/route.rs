@@ -11,7 +11,7 @@ use auth::ident::check_identity;
 use auth::method::{Challenge as Exchange, ScramSource, UnknownAs, scram_source};
 use auth::scram::{Credential, ScramVerifier};
 use auth::{ClientMethod, Password, StoredSecret};
-use model::{Moment, Refusal};
+use model::{Moment, PoolMode, Refusal};
 use settings::AuthType;
 
 use crate::cell::PoolCell;
@@ -76,6 +76,9 @@ pub enum Challenge<C, S> {
     Derive(Derivation),
     /// The user is looked up in a database first: then [`Hub::looked_up`].
     Lookup(Lookup<C, S>),
+    /// To the server that it is to have alone, in whatever way that asks: [`Hub::enter`] comes before, and
+    /// [`Hub::let_in`] after it.
+    Relay,
 }
 
 /// What a password is compared with.
@@ -138,9 +141,16 @@ pub struct Seat {
     pub(crate) is_console: bool,
     pub(crate) is_own_user: bool,
     pub(crate) may_exist: bool,
+    /// Nobody here asks it for a proof: so it never gets a server but one that has let it in.
+    pub(crate) is_passthrough: bool,
 }
 
 impl Seat {
+    /// Whether it is its server that asks who it is, and nobody here.
+    pub fn is_passthrough(&self) -> bool {
+        self.is_passthrough
+    }
+
     /// The console, not a database.
     pub fn is_console(&self) -> bool {
         self.is_console
@@ -160,6 +170,7 @@ impl Seat {
 impl<C: Clone, S: Clone> Hub<C, S> {
     /// How this client must prove who it is. Changes nothing but, for a lookup, the pool that it needs.
     pub fn identify(&mut self, now: Moment, facts: &Facts<'_>) -> Plan<C, S> {
+        let facts = &self.plain(facts);
         let seat = self.seat(facts);
         let challenge = match self.refuse_early(&seat) {
             Some(refusal) => Challenge::Refuse(refusal),
@@ -170,6 +181,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
 
     /// As [`Hub::identify`], with the answer of the lookup that it asked for.
     pub fn looked_up(&mut self, now: Moment, facts: &Facts<'_>, answer: Looked) -> Plan<C, S> {
+        let facts = &self.plain(facts);
         let seat = self.seat(facts);
         let secret = match answer {
             Looked::Failed => {
@@ -189,6 +201,14 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         Credential::stored(verifier)
     }
 
+    /// With the user's name as it is here (`client_user_suffix`).
+    fn plain<'a>(&self, facts: &Facts<'a>) -> Facts<'a> {
+        let found = self.settings.find(facts.database).filter(|_| facts.database_may_exist);
+        let suffix = found.and_then(|found| found.database.client_user_suffix.as_deref());
+        let plain = suffix.and_then(|suffix| facts.user.strip_suffix(suffix)).filter(|name| !name.is_empty());
+        Facts { user: plain.unwrap_or(facts.user), ..*facts }
+    }
+
     fn seat(&self, facts: &Facts<'_>) -> Seat {
         // `pgbouncer` cannot be configured; our own name can, and then it is a database.
         let is_console =
@@ -199,7 +219,17 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             is_console,
             is_own_user: facts.is_own_user,
             may_exist: facts.database_may_exist,
+            is_passthrough: !is_console && facts.database_may_exist && self.is_passthrough(facts),
         }
+    }
+
+    /// Whether clients log in to the servers of this entry themselves. Where the entry has a user for them, they
+    /// cannot: it is not theirs.
+    fn is_passthrough(&self, facts: &Facts<'_>) -> bool {
+        self.settings.find(facts.database).is_some_and(|found| {
+            found.database.user.is_none()
+                && self.settings.effective(found.database, facts.user).pool_mode() == PoolMode::Passthrough
+        })
     }
 
     /// What needs no secret to be told, and would only cost work to be told later.
@@ -218,6 +248,9 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             Ok(method) => method,
             Err(refusal) => return Challenge::Refuse(refusal),
         };
+        if seat.is_passthrough {
+            return self.gate(facts, method, map.as_deref());
+        }
         if method == ClientMethod::Any {
             return self.pass_any(seat);
         }
@@ -235,20 +268,37 @@ impl<C: Clone, S: Clone> Hub<C, S> {
             Exchange::Cleartext => Challenge::Plain(self.expected(seat, stored)),
             Exchange::Md5 => Challenge::Md5(self.expected(seat, stored)),
             Exchange::Scram => self.scram(seat, stored),
-            Exchange::Certificate => {
-                let name = facts.certificate_name;
-                match check_identity(&self.idents, map.as_deref(), name, facts.user) {
-                    Ok(()) => Challenge::Pass,
-                    Err(_) => Challenge::Refuse(Refusal::CertificateFailed),
-                }
-            }
-            Exchange::Peer => {
-                match check_identity(&self.idents, map.as_deref(), facts.system_user, facts.user) {
-                    Ok(()) => Challenge::Pass,
-                    Err(_) => Challenge::Refuse(Refusal::UnixLoginRejected),
-                }
-            }
+            Exchange::Certificate => match self.certificate_fits(facts, map.as_deref()) {
+                true => Challenge::Pass,
+                false => Challenge::Refuse(Refusal::CertificateFailed),
+            },
+            Exchange::Peer => match self.peer_fits(facts, map.as_deref()) {
+                true => Challenge::Pass,
+                false => Challenge::Refuse(Refusal::UnixLoginRejected),
+            },
         }
+    }
+
+    /// What must hold before a client may get to the server that asks it for the rest.
+    fn gate(&self, facts: &Facts<'_>, method: ClientMethod, map: Option<&str>) -> Challenge<C, S> {
+        match method {
+            ClientMethod::Reject => Challenge::Refuse(Refusal::LoginRejected),
+            ClientMethod::Cert if !self.certificate_fits(facts, map) => {
+                Challenge::Refuse(Refusal::CertificateFailed)
+            }
+            ClientMethod::Peer if !self.peer_fits(facts, map) => {
+                Challenge::Refuse(Refusal::UnixLoginRejected)
+            }
+            _ => Challenge::Relay,
+        }
+    }
+
+    fn certificate_fits(&self, facts: &Facts<'_>, map: Option<&str>) -> bool {
+        check_identity(&self.idents, map, facts.certificate_name, facts.user).is_ok()
+    }
+
+    fn peer_fits(&self, facts: &Facts<'_>, map: Option<&str>) -> bool {
+        check_identity(&self.idents, map, facts.system_user, facts.user).is_ok()
     }
 
     /// The method by `auth_type`, or by the first rule that matches, with its ident map.

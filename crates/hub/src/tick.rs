@@ -58,7 +58,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
         let pool = record.cell.lock();
         if !pool.is_empty() {
             Moment::NEVER
-        } else if record.is_orphan || record.cell.key.reader.is_some() {
+        } else if record.is_orphan || record.is_unproved || record.cell.key.reader.is_some() {
             Moment::default()
         } else if record.cell.is_forced && pool.limits().min_size > 0 {
             Moment::NEVER

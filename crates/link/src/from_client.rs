@@ -215,7 +215,12 @@ impl Pair<'_> {
             tag::DESCRIBE | tag::CLOSE => return self.target(message),
             tag::EXECUTE if self.state.is_some() => return self.execute(message),
             tag::EXECUTE => self.pass(message, Some(Owed::Execute)),
-            tag::SYNC => self.pass(message, Some(Owed::Sync)),
+            tag::SYNC => {
+                if self.policy.servers_forget {
+                    self.server.unnamed = None;
+                }
+                self.pass(message, Some(Owed::Sync));
+            }
             tag::FLUSH => self.pass(message, None),
             tag::FUNCTION_CALL => {
                 self.server.soiled = true;

@@ -123,6 +123,10 @@ impl Link {
     pub fn granted(&mut self, now: Moment, mut server: Box<Server>, check: bool, out: &mut Out) -> Granted {
         debug_assert!(self.server.is_none() && server.is_shareable());
         server.requested_at = now;
+        if self.policy.servers_forget {
+            server.prepared.clear();
+            server.unnamed = None;
+        }
         (server.query_since, server.transaction_since) = (Moment::NEVER, now);
         if check && let Some(text) = &self.policy.check_query {
             server.owe_query();
@@ -225,6 +229,11 @@ impl Link {
             _ => String::new(),
         };
         Some(Refusal::StateLost(reasons.join(", "), words))
+    }
+
+    /// Whether the client has asked nothing that is not answered, and has no transaction open.
+    pub fn is_between_transactions(&self) -> bool {
+        self.client.sending == 0 && self.server.as_ref().is_some_and(|server| server.is_shareable())
     }
 
     /// Whether all that the client has asked is answered.

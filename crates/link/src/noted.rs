@@ -177,17 +177,21 @@ impl Pair<'_> {
         let heard = self.channels.as_ref().map_or(&[][..], |channels| channels.heard());
         let mut pending = self.pending(effects, values, Hears::These(heard), names);
         if self.policy.state == StateMode::Refuse
-            && let Some(words) = refusal::words(&pending, effects)
+            && let Some(words) = refusal::words(&pending, effects, self.policy.servers_forget)
         {
             self.client.push_misused(words.as_bytes());
             return Noted::Refused(Instead::State);
+        }
+        if self.policy.servers_forget {
+            // Whoever is asked may be another than whoever did it.
+            pending.keep_settings_only();
         }
         if self.must_ask(&pending) {
             return Noted::Asks;
         }
         self.heard();
         self.forget_others_draws(effects);
-        if !is_whole && !self.keeps_its_server() {
+        if !is_whole && !self.keeps_its_server() && !self.policy.servers_forget {
             pending.push(usize::MAX, Deed::Doubt(Kinds::ALL));
         }
         pending.shifts.clone_from(&names.made.shifts);
@@ -387,7 +391,11 @@ impl Pair<'_> {
         let values = &message.body[head.size()..];
         let names = Names::making(made);
         if policy.state == StateMode::Refuse
-            && let Some(words) = refusal::words(&self.pending(&effects, values, Hears::Any, &names), &effects)
+            && let Some(words) = refusal::words(
+                &self.pending(&effects, values, Hears::Any, &names),
+                &effects,
+                policy.servers_forget,
+            )
             && !self.misuses_names(&effects)
         {
             self.client.push_misused(words.as_bytes());
@@ -448,7 +456,8 @@ impl Pair<'_> {
         let mut entry = Entry::client(Owed::FunctionCall);
         let number = message.body.first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
         let is_known = LARGE_OBJECT_FUNCTIONS.contains(&number);
-        if self.policy.scans() && !is_known && !self.server.ledger.is_skipping() {
+        let is_asked = self.policy.scans() && !self.policy.servers_forget;
+        if is_asked && !is_known && !self.server.ledger.is_skipping() {
             let mut pending = Pending::default();
             pending.push(0, Deed::Doubt(Kinds::ALL));
             self.state.get_or_insert_default().pending.push_back(pending);

@@ -23,6 +23,9 @@ pub struct Policy {
     pub disable_pqexec: bool,
     /// The server is this client's for life: replication, and session mode without any reset.
     pub dedicated: bool,
+    /// What is done to a session on a server may be on another one, or gone, behind the transaction: a pooler of others
+    /// stands there.
+    pub servers_forget: bool,
     /// Run on a server that its client has left; empty for none.
     pub reset_query: Arc<[u8]>,
     /// Reset in every mode, not in session mode alone.
@@ -63,7 +66,9 @@ impl Policy {
 
     /// Whether what PREPARE makes goes with its client.
     pub(crate) fn carries_prepare(&self) -> bool {
-        self.maps_statements() && matches!(self.state, StateMode::Carry | StateMode::Refuse)
+        self.maps_statements()
+            && !self.servers_forget
+            && matches!(self.state, StateMode::Carry | StateMode::Refuse)
     }
 
     /// Whether statements are looked at for what they do to the session.
@@ -89,6 +94,7 @@ impl Default for Policy {
             misuse_closes: false,
             disable_pqexec: false,
             dedicated: false,
+            servers_forget: false,
             reset_query: Arc::from(&b"DISCARD ALL"[..]),
             reset_always: false,
             check_query: Some(Arc::from(&b""[..])),

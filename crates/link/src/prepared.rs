@@ -145,7 +145,7 @@ impl Pair<'_> {
         // In a failed transaction PostgreSQL refuses every Parse but that of a ROLLBACK; let it.
         let is_sound =
             self.server.status != TransactionStatus::Failed && !self.server.ledger.may_come_to_doubt();
-        if is_sound && self.server.prepared.touch(statement.id) {
+        if is_sound && self.is_there(statement.id) {
             let marks = Marks { client_name, ..Marks::default() };
             self.server.ledger.push(Entry { owed: Owed::Ours(Made::ParseComplete), swallow: false, marks });
         } else {
@@ -167,6 +167,8 @@ impl Pair<'_> {
     pub(crate) fn place(&mut self, statement: &Arc<Statement>, swallow: bool, client_name: bool) {
         if self.server.prepared.touch(statement.id) {
             self.send_close(statement);
+        } else if self.policy.servers_forget {
+            self.send_blind_close(statement);
         }
         self.out.tally.server_parses += 1;
         if let Some(sql) = statement.sql() {
@@ -185,6 +187,21 @@ impl Pair<'_> {
         while let Some(oldest) = self.server.prepared.oldest_beyond(most) {
             self.send_close(&oldest);
         }
+    }
+
+    /// Whether the server has a statement for what is sent now.
+    fn is_there(&mut self, id: u64) -> bool {
+        let is_there = self.server.prepared.touch(id);
+        // Behind a Sync it may be another server.
+        is_there
+            && (!self.policy.servers_forget || self.server.prepared.is_of(id, self.server.ledger.batch()))
+    }
+
+    /// The name may stand for anything there: it was given to that server for somebody else.
+    fn send_blind_close(&mut self, statement: &Statement) {
+        let name = statement.server_name();
+        self.out.to_server.make(|bytes| encode::target(bytes, tag::CLOSE, b'S', name.as_bytes()));
+        self.server.ledger.push(Entry::ours(Owed::Close));
     }
 
     pub(crate) fn send_close(&mut self, statement: &Statement) {
@@ -297,7 +314,7 @@ impl Pair<'_> {
                 Check::Differs(_) | Check::None => {}
             }
         }
-        if self.server.prepared.touch(statement.id) {
+        if self.is_there(statement.id) {
             return None;
         }
         if statement.is_disputed() {

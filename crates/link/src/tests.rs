@@ -5,6 +5,7 @@ mod channels;
 mod copies;
 mod databases;
 mod ends;
+mod forgetful;
 mod garbage;
 mod harness;
 mod outlive;

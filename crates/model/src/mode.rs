@@ -11,6 +11,8 @@ pub enum PoolMode {
     Transaction,
     /// As `Transaction`, and a transaction of several statements is refused.
     Statement,
+    /// Never: each client has a server of its own, which has let it in itself.
+    Passthrough,
 }
 
 impl PoolMode {
@@ -20,6 +22,7 @@ impl PoolMode {
             PoolMode::Session => "session",
             PoolMode::Transaction => "transaction",
             PoolMode::Statement => "statement",
+            PoolMode::Passthrough => "passthrough",
         }
     }
 }

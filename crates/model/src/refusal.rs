@@ -78,6 +78,10 @@ pub enum Refusal {
     QueryCanceled,
     /// SASL did not prove the user.
     SaslFailed,
+    /// The server is to have no more work: the session that had it alone ends between two transactions.
+    OwnServerLeaves,
+    /// The server that the session had alone is lost, and its login cannot be repeated.
+    OwnServerLost,
     /// The server connection was lost in the middle.
     ServerCrashed,
     /// The server's own words at login: SQLSTATE and message.
@@ -141,6 +145,7 @@ impl Refusal {
             Refusal::AdminForcedDisconnect
             | Refusal::DatabaseChanged
             | Refusal::DatabaseRemoved
+            | Refusal::OwnServerLeaves
             | Refusal::ServerShuttingDown
             | Refusal::ShuttingDown => "57P01",
             Refusal::BouncerConfigError => "F0000",
@@ -154,7 +159,10 @@ impl Refusal {
             | Refusal::UserNameTooLong => "28000",
             Refusal::ClientIdleTimeout => "57P05",
             Refusal::ClientLoginTimeout(_) => "08006",
-            Refusal::ConnectFailed | Refusal::ServerCrashed | Refusal::StateLost(..) => "08006",
+            Refusal::ConnectFailed
+            | Refusal::OwnServerLost
+            | Refusal::ServerCrashed
+            | Refusal::StateLost(..) => "08006",
             Refusal::DatabaseDisabled(_) | Refusal::FailoverTimeout => "57P03",
             Refusal::DuplicateStatement(_) => "42P05",
             Refusal::EmptyPassword
@@ -238,6 +246,10 @@ impl fmt::Display for Refusal {
             Refusal::QueryTimeout => "query timeout",
             Refusal::QueryWaitTimeout => "query_wait_timeout",
             Refusal::QueryCanceled => "canceling statement due to user request",
+            Refusal::OwnServerLeaves => "the server of this session is to have no more work: connect again",
+            Refusal::OwnServerLost => {
+                "the server of this session was lost, and its login cannot be repeated: connect again"
+            }
             Refusal::SaslFailed => "SASL authentication failed",
             Refusal::ServerCrashed => "server conn crashed?",
             Refusal::ServerLoginFailed(_, message) => message,

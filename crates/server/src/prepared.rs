@@ -59,6 +59,11 @@ impl Prepared {
         held.has
     }
 
+    /// Whether the last that was sent about it was sent in this batch.
+    pub fn is_of(&self, id: u64, batch: u64) -> bool {
+        self.held.get(&id).is_some_and(|held| held.sent_in == batch)
+    }
+
     /// A Parse of `statement` is sent in `batch`.
     pub fn insert(&mut self, statement: Arc<Statement>, batch: u64) {
         self.uses += 1;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use model::PoolMode;
+
 use crate::effective::Effective;
 use crate::problem::{Place, Problem, ProblemKind};
 use crate::settings::Settings;
@@ -20,6 +22,17 @@ pub(crate) fn entry_problem(database: &Database, place: &Place) -> Option<Proble
         if !database.hosts.is_empty() {
             let allowed = Some("either topology or host".to_owned());
             return Some(Problem { allowed, ..place.problem("host", ProblemKind::BadValue) });
+        }
+    }
+    if database.independent_hosts {
+        let is_misfit = database.read_write_split != ReadSplit::Off || database.topology.is_some();
+        let problem = match database.target_session_attrs {
+            None => place.problem("independent_hosts", ProblemKind::Needs { other: "target_session_attrs" }),
+            Some(_) => place.problem("independent_hosts", ProblemKind::BadValue),
+        };
+        if is_misfit || database.target_session_attrs.is_none() {
+            let allowed = "several hosts and target_session_attrs, without read_write_split and topology";
+            return Some(Problem { allowed: Some(allowed.to_owned()), ..problem });
         }
     }
     let hosts = database.hosts.len().max(1);
@@ -77,6 +90,37 @@ pub(crate) fn unmonitored(settings: &Settings, entries: &[(String, Place)]) -> V
         Problem { entry: Some(name.chars().take(64).collect()), allowed, ..problem }
     };
     entries.iter().filter(|(name, _)| lacks_user(name)).map(problem).collect()
+}
+
+/// Whether not every `pool_mode` is for such an entry.
+pub(crate) fn is_bound_to_mode(database: &Database) -> bool {
+    database.user.is_some() || !database.server_keeps_session
+}
+
+/// Entries whose `pool_mode`, their own or the general one, is not for them.
+pub(crate) fn misfit_modes(settings: &Settings, entries: &[(String, Place)]) -> Vec<Problem> {
+    let misfit = |name: &str| {
+        let database = match name {
+            "*" => settings.autodb.as_ref(),
+            _ => settings.databases.get(name),
+        }?;
+        let effective = Effective { general: &settings.general, database: Some(database), user: None };
+        match effective.pool_mode() {
+            PoolMode::Passthrough if database.user.is_some() => {
+                Some("no user: clients log in to the servers themselves")
+            }
+            PoolMode::Session if !database.server_keeps_session => {
+                Some("transaction or statement, where server_keeps_session is off")
+            }
+            _ => None,
+        }
+    };
+    let problem = |(name, place): &(String, Place)| {
+        let allowed = Some(misfit(name)?.to_owned());
+        let problem = place.problem("pool_mode", ProblemKind::BadValue);
+        Some(Problem { entry: Some(name.chars().take(64).collect()), allowed, ..problem })
+    };
+    entries.iter().filter_map(problem).collect()
 }
 
 /// The problems among keys; each stands where the key was set that asks for the other.

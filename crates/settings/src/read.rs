@@ -49,6 +49,7 @@ pub fn read(path: &str, files: &dyn Files) -> Outcome {
         general_at: None,
         set_at: BTreeMap::new(),
         monitored: Vec::new(),
+        bound_to_mode: Vec::new(),
         problems: Vec::new(),
         warnings: Vec::new(),
         warned: BTreeSet::new(),
@@ -80,6 +81,8 @@ struct Reader<'f> {
     set_at: BTreeMap<&'static str, Place>,
     /// The entries with `target_session_attrs`.
     monitored: Vec<(String, Place)>,
+    /// Those that not every `pool_mode` is for.
+    bound_to_mode: Vec<(String, Place)>,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
     /// The keys and sections already warned of.
@@ -117,9 +120,8 @@ impl Reader<'_> {
             let start = Place { file: path.into(), line: 1, column: 1 };
             self.problem(start.problem("", ProblemKind::SectionMissing));
         }
-        for problem in checks::unmonitored(&self.settings, &self.monitored) {
-            self.problems.push(problem);
-        }
+        self.problems.extend(checks::unmonitored(&self.settings, &self.monitored));
+        self.problems.extend(checks::misfit_modes(&self.settings, &self.bound_to_mode));
         let general = &mut self.settings.general;
         for problem in checks::problems(general, &self.set_at) {
             self.problems.push(problem);
@@ -322,6 +324,9 @@ impl Reader<'_> {
         }
         if database.target_session_attrs.is_some() && self.monitored.len() < PROBLEMS_MAX {
             self.monitored.push((name.to_owned(), line.place(at)));
+        }
+        if checks::is_bound_to_mode(&database) && self.bound_to_mode.len() < PROBLEMS_MAX {
+            self.bound_to_mode.push((name.to_owned(), line.place(at)));
         }
         let repeated = if name == "*" {
             self.settings.autodb.replace(database).is_some()

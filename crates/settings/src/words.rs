@@ -178,6 +178,7 @@ impl Word for PoolMode {
         ("session", PoolMode::Session),
         ("transaction", PoolMode::Transaction),
         ("statement", PoolMode::Statement),
+        ("passthrough", PoolMode::Passthrough),
     ];
 }
 
@@ -194,7 +195,7 @@ impl Word for StateMode {
 pub(crate) const STATE_MODES: &[&str] = &["carry", "pin", "refuse", "off"];
 
 /// The words of `pool_mode`.
-pub(crate) const POOL_MODES: &[&str] = &["session", "transaction", "statement"];
+pub(crate) const POOL_MODES: &[&str] = &["session", "transaction", "statement", "passthrough"];
 
 /// `client_tls_protocols` and `server_tls_protocols`: which TLS versions may be spoken.
 ///

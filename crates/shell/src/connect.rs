@@ -10,6 +10,7 @@ mod lookup;
 mod negotiate;
 mod probe;
 mod reach;
+mod relayed;
 mod stream;
 mod talk;
 
@@ -43,6 +44,7 @@ pub use self::lookup::{LookupFailure, Lookups};
 pub(crate) use self::negotiate::negotiate;
 pub use self::probe::{Kept, ProbeError, RowFailure, probe};
 pub(crate) use self::reach::{reach, reach_again};
+pub use self::relayed::{Other, Said, connect as connect_relayed};
 pub(crate) use self::stream::Stream;
 
 /// Where to connect, as whom, and on which conditions.
@@ -159,7 +161,11 @@ pub struct Connected {
 
 /// Makes a connection.
 pub async fn connect(order: &ConnectOrder, context: &ConnectContext) -> Result<Connected, ConnectError> {
-    let mut ready = open(order, context).await?;
+    finish(open(order, context).await?, order).await
+}
+
+/// Takes a connection that is logged in from the runtime, if it is what it should be.
+async fn finish(mut ready: Ready, order: &ConnectOrder) -> Result<Connected, ConnectError> {
     if let Some(wanted) = order.in_recovery {
         check_role(&mut ready, wanted, order.timeout).await?;
     }

@@ -33,7 +33,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::cancel;
 use crate::cancel_out::CancelSender;
 use crate::claim::Claim;
-use crate::connect::{ConnectContext, Lookups};
+use crate::connect::{ConnectContext, Lookups, Other};
 use crate::dns::{Dns, DnsOptions};
 use crate::fanout::Waker;
 use crate::home::{ClientRef, Home, ServerRef};
@@ -67,6 +67,8 @@ pub enum Order {
         parameters: Vec<(Box<[u8]>, Box<[u8]>)>,
         /// `options` of its startup message, as it came.
         options: Option<Box<[u8]>>,
+        /// The client, if it logs in there itself.
+        other: Option<Other>,
     },
     /// Run an auth_query.
     Lookup {
@@ -226,8 +228,8 @@ impl Control {
             Order::Open { home, slot } => {
                 tokio::spawn(async move { self.open(home, slot).await });
             }
-            Order::Dedicated { session, home, replication, parameters, options } => {
-                let extra = dedicated::Extra { replication, parameters, options };
+            Order::Dedicated { session, home, replication, parameters, options, other } => {
+                let extra = dedicated::Extra { replication, parameters, options, other };
                 tokio::spawn(async move { self.open_dedicated(session, home, extra).await });
             }
             Order::Lookup { session, claim, lookup } => {

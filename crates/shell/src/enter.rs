@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use baton::Bits;
 use client::login::{
-    Authenticated, AwaitAcceptance, Carried, Greeting, Identity, Login, Next, Replication, Step, Transport,
+    Authenticated, AwaitAcceptance, AwaitServer, Carried, Greeting, Identity, Login, Next, Requested, Step,
+    Transport,
 };
 use hub::CancelKey;
 use link::Link;
@@ -18,6 +19,8 @@ use crate::entry::{Entry, Place, link_policy};
 use crate::home::Home;
 use crate::journal;
 use crate::lease;
+use crate::moored::Moored;
+use crate::passthrough;
 use crate::reception::{Kind, Reception};
 use crate::relay;
 use crate::session::{ClientFacts, Core, Letter, Phase, Session, Steady, news};
@@ -51,7 +54,7 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
         if let Phase::Entering(entering) = &core.phase
             && entering.deadline <= worker.now
         {
-            let waits = matches!(entering.stage, Stage::FirstServer(_));
+            let waits = passthrough::waits_for_server(&entering.stage);
             outcome = Outcome::End(Some(Refusal::ClientLoginTimeout(waits)));
         }
     }
@@ -102,34 +105,75 @@ fn read_mail(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, out: 
             outcome = receive(worker, session, core, *admitted, Known::ByPool, out);
         }
     }
-    for letter in letters {
-        let Some(entering) = entering(core) else { break };
+    let mut letters = letters.into_iter();
+    while let Some(letter) = letters.next() {
+        let Some(entering) = entering(core) else {
+            // It is in: what else there is concerns its session. The gate is ours, so it is seen next.
+            let _ours = session.send(letter);
+            continue;
+        };
         let stage = std::mem::replace(&mut entering.stage, Stage::Over);
         let next = match (letter, stage) {
             (Letter::Challenge(challenge), Stage::Challenge(state)) => state.identified(challenge, out),
             (Letter::Checked(checked), Stage::Verdict(state)) => state.checked(checked),
             (Letter::End(Refusal::QueryWaitTimeout), Stage::FirstServer(_)) => {
                 // The login's own limit, kept by the pool.
+                lease::discard(worker, letters);
                 return Outcome::End(Some(Refusal::ClientLoginTimeout(true)));
             }
-            (Letter::End(refusal), _) => return Outcome::End(Some(refusal)),
+            (Letter::End(refusal), _) => {
+                lease::discard(worker, letters);
+                return Outcome::End(Some(refusal));
+            }
+            (Letter::Asked(said), Stage::Server(state)) => state.said(&said.message, said.is_question, out),
+            (Letter::Dedicated(Ok(moored)), Stage::Server(state)) => {
+                outcome = let_in(worker, session, core, state, moored, out);
+                continue;
+            }
             (Letter::Dedicated(Ok(moored)), Stage::FirstServer(admitted)) => {
                 let own = moored.berth.look(|_, conn| conn.map(|conn| Arc::clone(&conn.machine.parameters)));
                 outcome = receive(worker, session, core, *admitted, Known::Own(own), out);
-                if let Phase::Steady(_) = core.phase {
-                    lease::accept_dedicated(worker, session, core, moored);
+                if let Some(refusal) = lease::accept_dedicated(worker, session, core, moored) {
+                    outcome = Outcome::End(Some(refusal));
                 }
                 continue;
             }
             (Letter::Dedicated(Err(refusal)), _) => return Outcome::End(Some(refusal)),
-            (_, stage) => {
+            (letter, stage) => {
                 entering.stage = stage;
+                lease::discard(worker, std::iter::once(letter));
                 continue;
             }
         };
         outcome = follow(worker, session, core, next, out);
     }
     outcome
+}
+
+/// The client's own server has let it in.
+fn let_in(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    state: AwaitServer,
+    moored: Arc<Moored>,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let Some(relay) = entering(core).and_then(|entering| entering.relay.take()) else {
+        lease::discard(worker, std::iter::once(Letter::Dedicated(Ok(moored))));
+        return Outcome::End(None);
+    };
+    let admitted = relay.let_in(&worker.shared, session, state);
+    count_login(worker, &admitted.place.home);
+    let own = moored.berth.look(|_, conn| conn.map(|conn| Arc::clone(&conn.machine.parameters)));
+    let outcome = receive(worker, session, core, admitted, Known::Own(own), out);
+    let refused = lease::accept_dedicated(worker, session, core, Arc::clone(&moored));
+    // What became known of its node meanwhile was said to nobody.
+    worker.shared.judge(&moored);
+    match refused {
+        Some(refusal) => Outcome::End(Some(refusal)),
+        None => outcome,
+    }
 }
 
 /// Reads what is there and gives it to the machine.
@@ -226,9 +270,24 @@ fn follow(
 ) -> Outcome {
     let Some(entering) = entering(core) else { return Outcome::Wait };
     match next {
+        Next::Read(Login::Server(state)) => {
+            entering.stage = Stage::Server(state);
+            Outcome::Wait
+        }
         Next::Read(login) => {
             entering.stage = Stage::Reading(login);
             if core.pending.is_empty() { Outcome::On } else { unread(core) }
+        }
+        Next::Relayed(requested, state) => {
+            entering.stage = Stage::Server(state);
+            relay(worker, session, core, requested)
+        }
+        Next::Answer(answer, state) => {
+            entering.stage = Stage::Server(state);
+            if let Some(relay) = &entering.relay {
+                relay.answer(answer);
+            }
+            Outcome::Wait
         }
         Next::StartTls(state) => {
             entering.stage = Stage::Reading(state.established());
@@ -267,6 +326,25 @@ fn follow(
     }
 }
 
+/// The client is to log in to a server of its own.
+fn relay(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, requested: Requested) -> Outcome {
+    let Some(claimed) = entering(core).and_then(|entering| entering.claimed.take()) else {
+        return Outcome::End(None);
+    };
+    let facts = ClientFacts::of(&core.stream, &claimed);
+    session.mail.lock().who = Some(worker.shared.share_facts(facts));
+    let is_tls = core.stream.tls().is_some();
+    match passthrough::begin(&worker.shared, session, &claimed, requested, is_tls) {
+        Ok(relay) => {
+            if let Some(entering) = entering(core) {
+                entering.relay = Some(Box::new(relay));
+            }
+            Outcome::Wait
+        }
+        Err(refusal) => Outcome::End(Some(refusal)),
+    }
+}
+
 /// Bytes are left that the machine could not use yet: more are needed, if more are there.
 fn unread(core: &Core) -> Outcome {
     if core.readable { Outcome::On } else { Outcome::Wait }
@@ -297,13 +375,14 @@ fn admit(
     worker: &mut Worker,
     session: &Arc<Session>,
     core: &mut Core,
-    (identity, seat): (Identity, hub::Seat),
+    claimed: (Identity, hub::Seat),
     authenticated: Authenticated,
     acceptance: AwaitAcceptance,
     out: &mut Vec<u8>,
 ) -> Outcome {
     let Authenticated { evidence, requested } = authenticated;
-    let facts = facts(core, &identity);
+    let facts = ClientFacts::of(&core.stream, &claimed);
+    let (identity, seat) = claimed;
     session.mail.lock().who = Some(worker.shared.share_facts(facts));
     let (entry, key) = match worker.shared.enter(session, &seat, &identity, evidence) {
         Ok(entered) => entered,
@@ -327,12 +406,14 @@ fn admit(
     journal::login_attempt(&worker.shared, session);
     let place = match entry {
         Entry::Console(role) => return open_console(core, role, acceptance, key, out),
+        // Who has proved itself to us only gets no server by that.
+        Entry::Pool(place) if place.is_passthrough => return Outcome::End(Some(Refusal::DatabaseChanged)),
         Entry::Pool(place) => place,
     };
     count_login(worker, &place.home);
     let mut admitted = Admitted { acceptance, place, carried, key, ticket: None };
     if admitted.place.is_replication {
-        worker.shared.open_dedicated(session, &admitted.place.home, &identity, &admitted.carried);
+        worker.shared.open_dedicated(session, &admitted.place.home, &identity, &admitted.carried, None);
     } else if let Some(known) = known {
         let kind = Kind { policy: Arc::clone(&admitted.place.policy), known, requested: asked };
         return receive(worker, session, core, admitted, Known::Kind(kind), out);
@@ -361,19 +442,6 @@ fn admit(
     Outcome::Wait
 }
 
-fn facts(core: &Core, identity: &Identity) -> ClientFacts {
-    ClientFacts {
-        database: identity.database.clone(),
-        user: identity.user.clone(),
-        replication: match identity.replication {
-            Replication::No => "none",
-            Replication::Logical => "logical",
-            Replication::Physical => "physical",
-        },
-        tls: core.stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
-    }
-}
-
 fn count_login(worker: &Worker, home: &Home) {
     home.counters[usize::from(worker.id.0)].add_client_login_count(1);
 }
@@ -381,7 +449,7 @@ fn count_login(worker: &Worker, home: &Home) {
 /// What the client's pool knows of its servers' parameters; nothing where its server is to be its own.
 fn known(entry: &Entry) -> Option<Arc<Parameters>> {
     match entry {
-        Entry::Pool(place) if !place.is_replication => place.home.welcome.lock().clone(),
+        Entry::Pool(place) if !place.is_dedicated() => place.home.welcome.lock().clone(),
         Entry::Pool(_) | Entry::Console(_) => None,
     }
 }
@@ -420,14 +488,15 @@ fn receive(
     out: &mut Vec<u8>,
 ) -> Outcome {
     let Admitted { acceptance, place, carried, key, .. } = admitted;
-    let Place { home, policy, is_replication } = place;
+    let is_dedicated = place.is_dedicated();
+    let Place { home, policy, .. } = place;
     let (own, kind) = match known {
         Known::Kind(kind) => (Some(Arc::clone(&kind.known)), Some(kind)),
         Known::ByPool => (None, None),
         Known::Own(own) => (own, None),
     };
     let known = own.or_else(|| home.welcome.lock().clone()).unwrap_or_default();
-    let (terms, parameters) = if is_replication {
+    let (terms, parameters) = if is_dedicated {
         (Arc::new(link_policy(&policy, true)), known)
     } else {
         (home.receptions.terms(&policy), merge(&known, &carried, session, &worker.shared))
@@ -488,6 +557,7 @@ fn welcome(
         stalled: false,
         unread,
         leaves_at: Moment::NEVER,
+        is_leaving: false,
         is_mid_message: false,
         sent,
         is_orphan: false,

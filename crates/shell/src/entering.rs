@@ -1,10 +1,13 @@
 //! What is known of a client on its way in.
 
-use client::login::{AwaitAcceptance, AwaitChallenge, AwaitVerdict, Carried, Identity, Login, Transport};
+use client::login::{
+    AwaitAcceptance, AwaitChallenge, AwaitServer, AwaitVerdict, Carried, Identity, Login, Transport,
+};
 use hub::CancelKey;
 use model::Moment;
 
 use crate::entry::Place;
+use crate::passthrough::Relay;
 use crate::shared::Shared;
 
 /// What a login waits for.
@@ -17,6 +20,8 @@ pub enum Stage {
     Verdict(AwaitVerdict),
     /// The first server of its pool, which knows the parameters.
     FirstServer(Box<Admitted>),
+    /// Its server, which asks it who it is or lets it in.
+    Server(AwaitServer),
     /// Nothing: it is being moved, or over.
     Over,
 }
@@ -41,6 +46,8 @@ pub struct Entering {
     pub stage: Stage,
     /// Who it says it is, and where it goes if it proves that.
     pub claimed: Option<(Identity, hub::Seat)>,
+    /// The way to the server that lets it in, if one does.
+    pub relay: Option<Box<Relay>>,
     /// It came by a Unix socket.
     pub is_unix: bool,
     /// It spoke TLS from the first byte.
@@ -58,6 +65,7 @@ impl Entering {
         Entering {
             stage: Stage::Reading(Login::new(transport)),
             claimed: None,
+            relay: None,
             is_unix,
             is_direct_tls: false,
             has_read: false,

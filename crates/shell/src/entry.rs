@@ -5,7 +5,7 @@ use std::sync::Arc;
 use client::login::{Carried, UnknownParameter};
 use hub::ClientPolicy;
 use link::{Functions, Policy};
-use model::Refusal;
+use model::{PoolMode, Refusal};
 
 use crate::home::Home;
 
@@ -25,6 +25,15 @@ pub struct Place {
     pub policy: Arc<ClientPolicy>,
     /// It wants a server of its own.
     pub is_replication: bool,
+    /// It has a server of its own, to which it logs in itself.
+    pub is_passthrough: bool,
+}
+
+impl Place {
+    /// Whether it shares no server with anybody.
+    pub fn is_dedicated(&self) -> bool {
+        self.is_replication || self.is_passthrough
+    }
 }
 
 impl Entry {
@@ -37,7 +46,8 @@ impl Entry {
             let unknown = UnknownParameter::Carry;
             return requested.settle(&client::login::Policy { ignored: &[], tracked: &[], unknown });
         };
-        let unknown = match policy.is_compat_pgbouncer {
+        // What no pooler carries between us and the server would be lost on the way.
+        let unknown = match policy.is_compat_pgbouncer || policy.servers_forget {
             true => UnknownParameter::Refuse,
             false => UnknownParameter::Carry,
         };
@@ -59,21 +69,26 @@ fn tracked(policy: &ClientPolicy) -> Vec<String> {
 /// Settings in, a link's policy out.
 pub fn link_policy(policy: &ClientPolicy, is_dedicated: bool) -> Policy {
     Policy {
-        mode: policy.pool_mode,
+        mode: match policy.pool_mode {
+            // Of who came before this was the mode.
+            PoolMode::Passthrough => PoolMode::Session,
+            mode => mode,
+        },
         prepared_max: policy.max_prepared_statements as usize,
         statement_bytes_max: u64::from(policy.prepared_statement_size_max),
         misuse_closes: policy.is_compat_pgbouncer,
-        rides_out: policy.rides_out,
+        rides_out: policy.rides_out && !is_dedicated,
         splits: policy.splits && !is_dedicated,
         disable_pqexec: policy.disable_pqexec,
         dedicated: is_dedicated,
+        servers_forget: policy.servers_forget && !is_dedicated,
         reset_query: policy.server_reset_query.as_bytes().into(),
         reset_always: policy.server_reset_query_always,
         check_query: policy.server_check_query.as_ref().map(|text| text.as_bytes().into()),
         state: policy.session_state,
         functions: Arc::new(Functions::with(policy.state_functions.iter().map(String::as_str))),
         notify_pins: policy.notify_pins,
-        listen_fanout: policy.listen_fanout,
+        listen_fanout: policy.listen_fanout && !is_dedicated,
         query_timeout: policy.query_timeout,
         idle_transaction_timeout: policy.idle_transaction_timeout,
         transaction_timeout: policy.transaction_timeout,

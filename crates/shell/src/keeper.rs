@@ -121,6 +121,11 @@ pub fn close(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
     }
 }
 
+/// Closes a server that only its client could use.
+pub fn end(worker: &mut Worker, moored: &Arc<Moored>, conn: Conn) {
+    close_because(worker, moored, conn, "its client has left");
+}
+
 fn close_because(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn, reason: &str) {
     journal::server_closed(&worker.shared, moored, reason);
     if conn.machine.sending == 0 {

@@ -14,7 +14,7 @@ use stats::Counters;
 use crate::home::SharedPool;
 use crate::keeper;
 use crate::moored::{Conn, Moored};
-use crate::session::{Core, Granted, Lease, Phase, Session, Steady};
+use crate::session::{Core, Granted, Lease, Letter, Phase, Session, Steady};
 use crate::split::{self, Fit};
 use crate::worker::Worker;
 
@@ -43,6 +43,9 @@ fn near(worker: &mut Worker, parameters: &Arc<Parameters>) -> Near {
 #[inline]
 pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
+    if steady.link.policy().dedicated {
+        return own_server_lost();
+    }
     let deadline = worker.now.deadline(steady.link.policy().query_wait_timeout);
     let near = near(worker, &steady.link.client.parameters);
     let mut pool = steady.home.pool();
@@ -62,6 +65,9 @@ pub fn checkout(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) ->
 /// As `checkout`, for a client whose server turned out to be dead: it keeps its turn.
 pub fn checkout_again(worker: &mut Worker, session: &Arc<Session>, core: &mut Core) -> Checkout {
     let Phase::Steady(steady) = &mut core.phase else { return Checkout::Queued };
+    if steady.link.policy().dedicated {
+        return own_server_lost();
+    }
     let since = if steady.waiting_since == Moment::NEVER { worker.now } else { steady.waiting_since };
     let deadline = since.deadline(steady.link.policy().query_wait_timeout);
     let near = near(worker, &steady.link.client.parameters);
@@ -166,10 +172,38 @@ pub fn accept(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, gran
     Checkout::Granted
 }
 
-/// Takes a server that was opened for this client alone.
-pub fn accept_dedicated(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, moored: Arc<Moored>) {
+/// Who had a server of its own gets no other: those of the pool are logged in as whom we know, and not as whom that
+/// server knew.
+#[cold]
+fn own_server_lost() -> Checkout {
+    Checkout::Refused(Box::new(Refusal::OwnServerLost))
+}
+
+/// Takes a server that was opened for this client alone. What it is told, if that is lost already.
+pub fn accept_dedicated(
+    worker: &mut Worker,
+    session: &Arc<Session>,
+    core: &mut Core,
+    moored: Arc<Moored>,
+) -> Option<Refusal> {
+    if !matches!(core.phase, Phase::Steady(_)) {
+        worker.shared.close_given_up(&moored, "its client is gone");
+        return None;
+    }
     let granted = Granted { server: moored, check: false, pinned: false, waited_us: 0 };
-    let _granted = accept(worker, session, core, granted);
+    match accept(worker, session, core, granted) {
+        Checkout::Refused(refusal) => Some(*refusal),
+        Checkout::Granted | Checkout::Queued => None,
+    }
+}
+
+/// Letters that nobody will read: a server among them is nobody's.
+pub fn discard(worker: &mut Worker, letters: impl IntoIterator<Item = Letter>) {
+    for letter in letters {
+        if let Letter::Dedicated(Ok(moored)) = letter {
+            worker.shared.close_given_up(&moored, "its client is gone");
+        }
+    }
 }
 
 /// Takes the server away from the client. What it still has in a volley goes out first: its socket may be closed
@@ -255,11 +289,11 @@ pub fn settle(
 
 /// A session that ended before it took its grant gives the server on.
 pub fn return_grant(worker: &mut Worker, session: &Arc<Session>) -> bool {
-    let granted = {
+    let (letters, granted) = {
         let mut mail = session.mail.lock();
-        drop(mail.take_letters());
-        mail.granted.take()
+        (mail.take_letters(), mail.granted.take())
     };
+    discard(worker, letters);
     if let Some(Granted { server, .. }) = granted
         && let Some((conn, edge)) = server.berth.take_for(Arc::clone(session))
     {
@@ -282,12 +316,18 @@ pub fn close_server(worker: &mut Worker, steady: &mut Steady) {
 pub fn abandon(worker: &mut Worker, steady: &mut Steady) {
     let Some((machine, lease)) = part(worker, steady) else { return };
     let is_working = !machine.ledger.is_empty() && machine.broken.is_none();
+    let is_dedicated = steady.link.policy().dedicated;
     let moored = lease.moored;
     if is_working {
         // Closing the socket does not stop the query: PostgreSQL notices when it next writes.
         worker.shared.cancel(&moored, &machine, None);
     }
-    keeper::left(worker, &moored, Conn { side: lease.side, machine });
+    let conn = Conn { side: lease.side, machine };
+    if is_dedicated {
+        keeper::end(worker, &moored, conn);
+    } else {
+        keeper::left(worker, &moored, conn);
+    }
 }
 
 /// Why the preparation of a server failed, if that is for the client to know: a setting that it asked for.

@@ -32,6 +32,7 @@ pub mod shared;
 pub mod home;
 pub mod moored;
 mod outbox;
+mod passthrough;
 mod nodes;
 pub mod socket;
 mod records;

@@ -43,7 +43,16 @@ impl Shared {
         let fate = self.hub.lock().fate(moored.home.cell.id, at);
         let ended = match fate {
             Fate::Keep => return,
-            Fate::WhenFree => moored.home.pool().retire(moored.slot),
+            Fate::WhenFree => {
+                let holder = moored.berth.look(|holder, _| holder.clone());
+                if let Holder::Client(session) = holder
+                    && session.who().is_some_and(|who| who.is_passthrough)
+                {
+                    // It is free only with its client's session.
+                    self.post(&session, Letter::Leave(moored.id));
+                }
+                moored.home.pool().retire(moored.slot)
+            }
             Fate::AtOnce => {
                 let holder = moored.berth.look(|holder, _| holder.clone());
                 if let Holder::Client(session) = holder {

@@ -106,6 +106,10 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
     if listens(core) {
         fanout::attend(worker, session, core);
     }
+    if is_to_leave(core) {
+        close(worker, session, core, Some(Refusal::OwnServerLeaves));
+        return false;
+    }
     deadlines::arm(worker, session, core);
     false
 }
@@ -113,6 +117,13 @@ pub fn drive(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, happe
 #[inline]
 fn listens(core: &Core) -> bool {
     matches!(&core.phase, Phase::Steady(steady) if steady.listener.is_some())
+}
+
+/// Whether the session is to end with its transaction, and has none.
+#[inline]
+fn is_to_leave(core: &Core) -> bool {
+    let Phase::Steady(steady) = &core.phase else { return false };
+    steady.is_leaving && core.pending.is_empty() && steady.link.is_between_transactions()
 }
 
 /// Reads the mail and looks at what may be overdue. False if that ended the session.
@@ -425,7 +436,8 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
     let was_preparing = steady.lease.is_some() && !steady.link.wants_client_bytes();
     let refusal = lease::broken_preparation(&steady.link);
     let refusal = refusal.or_else(|| steady.link.state_lost());
-    let loses_nothing = !told && !was_preparing && steady.link.loses_nothing();
+    let is_dedicated = steady.link.policy().dedicated;
+    let loses_nothing = !told && !was_preparing && !is_dedicated && steady.link.loses_nothing();
     steady.note_mid_message();
     if !was_preparing && !told && !steady.is_mid_message && steady.link.may_outlive() {
         return match outlive::outlive(worker, session, core) {
@@ -450,7 +462,11 @@ fn lose_server(worker: &mut Worker, session: &Arc<Session>, core: &mut Core, tol
             }
         };
     }
-    let words = if told { None } else { Some(refusal.unwrap_or(Refusal::ServerCrashed)) };
+    let lost = match is_dedicated {
+        true => Refusal::OwnServerLost,
+        false => Refusal::ServerCrashed,
+    };
+    let words = if told { None } else { Some(refusal.unwrap_or(lost)) };
     close(worker, session, core, words);
     false
 }
@@ -493,8 +509,13 @@ fn read_mail(
                     split::renew(&worker.shared, steady);
                 }
             }
-            Letter::Dedicated(Ok(moored)) => lease::accept_dedicated(worker, session, core, moored),
-            Letter::Dedicated(Err(refusal)) => return Some(Some(refusal)),
+            Letter::Leave(server) => {
+                if let Phase::Steady(steady) = &mut core.phase {
+                    steady.is_leaving |= steady.lease.as_ref().is_some_and(|lease| lease.moored.id == server);
+                }
+            }
+            // For whom was not let in yet.
+            letter @ Letter::Dedicated(_) => lease::discard(worker, std::iter::once(letter)),
             Letter::Listening(is_heard) => fanout::heard(session, core, is_heard),
             Letter::Reroute => {
                 if let Phase::Steady(steady) = &mut core.phase
@@ -504,7 +525,7 @@ fn read_mail(
                     steady.ticket = None;
                 }
             }
-            Letter::Challenge(_) | Letter::Checked(_) | Letter::Reply(_) => {}
+            Letter::Asked(_) | Letter::Challenge(_) | Letter::Checked(_) | Letter::Reply(_) => {}
         }
     }
     None

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use baton::{Bits, Gate};
+use client::login::{Identity, Replication};
 use hub::ListenerId;
 use link::{Link, Policy};
 use mio::Token;
@@ -61,6 +62,10 @@ pub enum Letter {
     Terms(Arc<Policy>),
     /// This server must not be heard any more.
     Cut(model::ServerId),
+    /// What a server says to a client that logs in there itself.
+    Asked(crate::connect::Said),
+    /// This server is to have no more work: if it is the session's own, the session ends with its transaction.
+    Leave(model::ServerId),
     /// The server that it alone may use is connected, or could not be.
     Dedicated(Result<Arc<Moored>, Refusal>),
     /// The channels that it waits for are heard, or will not be.
@@ -215,6 +220,8 @@ pub struct Steady {
     pub sent: Option<Box<Sent>>,
     /// Its server is lost, and it has not said yet to what that is to be the answer.
     pub is_orphan: bool,
+    /// It ends with its transaction: its server, which is its own, is to have no more work.
+    pub is_leaving: bool,
     /// It has half a message of a server that is gone: any word more would be read as part of it.
     pub is_mid_message: bool,
 }
@@ -270,8 +277,27 @@ pub struct ClientFacts {
     pub user: String,
     /// `none`, `logical` or `physical`.
     pub replication: &'static str,
+    /// Its server has let it in, and is its own.
+    pub is_passthrough: bool,
     /// Version and cipher; empty without TLS.
     pub tls: String,
+}
+
+impl ClientFacts {
+    /// Of a client that says who it is, and where it goes by that.
+    pub fn of(stream: &Stream, (identity, seat): &(Identity, hub::Seat)) -> ClientFacts {
+        ClientFacts {
+            is_passthrough: seat.is_passthrough(),
+            database: identity.database.clone(),
+            user: seat.user().to_owned(),
+            replication: match identity.replication {
+                Replication::No => "none",
+                Replication::Logical => "logical",
+                Replication::Physical => "physical",
+            },
+            tls: stream.tls().map(|tls| crate::tls::describe(tls)).unwrap_or_default(),
+        }
+    }
 }
 
 /// A client, from accept to close.

@@ -23,6 +23,7 @@ use crate::alike::Alike;
 use crate::cancel;
 use crate::claim::{Claim, Witness};
 use crate::clock::Clock;
+use crate::connect::Other;
 use crate::control::Order;
 use crate::crew::Crew;
 use crate::entry::{Entry, Place, link_policy};
@@ -216,7 +217,11 @@ impl Shared {
         if !session.is_proved.swap(true, Ordering::AcqRel) {
             hub.login_over();
         }
-        hub.leave(now, session.id);
+        let forgotten = hub.leave(now, session.id);
+        drop(hub);
+        if let Some(pool) = forgotten {
+            self.homes.write().remove(&pool);
+        }
     }
 
     /// An accept() failed: try again when something was closed.
@@ -285,6 +290,7 @@ impl Shared {
         Identified::Now(match challenge {
             hub::Challenge::Pass => Challenge::Pass,
             hub::Challenge::Refuse(refusal) => Challenge::Refuse(refusal),
+            hub::Challenge::Relay => Challenge::Relay,
             hub::Challenge::Plain(expected) => Challenge::Plain(expect(expected)),
             hub::Challenge::Md5(expected) => Challenge::Md5(expect(expected), random::bytes()),
             hub::Challenge::Scram(credential) => Challenge::Scram(self.scram(is_tls, credential)),
@@ -333,7 +339,8 @@ impl Shared {
         let (entered, key) = {
             let mut hub = self.hub.lock();
             let entered = hub.enter(now, session.id, session, seat, evidence)?;
-            if !session.is_proved.swap(true, Ordering::AcqRel) {
+            // Who is let in by its server is still on its way.
+            if !seat.is_passthrough() && !session.is_proved.swap(true, Ordering::AcqRel) {
                 hub.login_over();
             }
             let takes_long_keys = !seat.is_console() && identity.takes_long_keys();
@@ -345,10 +352,20 @@ impl Shared {
                 let is_replication = identity.replication != Replication::No;
                 let home = self.home(&member.cell);
                 self.open_servers(&home, member.open);
-                Entry::Pool(Place { home, policy: member.policy, is_replication })
+                let is_passthrough = seat.is_passthrough();
+                Entry::Pool(Place { home, policy: member.policy, is_replication, is_passthrough })
             }
         };
         Ok((entry, key))
+    }
+
+    /// Its server has let a client in.
+    pub fn let_in(&self, session: &Session, home: &Home) {
+        let mut hub = self.hub.lock();
+        if !session.is_proved.swap(true, Ordering::AcqRel) {
+            hub.login_over();
+        }
+        hub.let_in(home.cell.id);
     }
 
     /// A cancel request has come on a connection of its own.
@@ -441,6 +458,7 @@ impl Shared {
         home: &Arc<Home>,
         identity: &Identity,
         carried: &Carried,
+        other: Option<Other>,
     ) {
         let parameters = carried.parameters.iter().map(|p| (p.name.clone(), p.value.clone())).collect();
         self.order(Order::Dedicated {
@@ -449,6 +467,7 @@ impl Shared {
             replication: identity.replication,
             parameters,
             options: carried.options.clone(),
+            other,
         });
     }
 
@@ -472,7 +491,13 @@ impl Shared {
             if let Some(node) = node {
                 hub.node_released(node);
             }
-            hub.server_gone(now, home.cell.id)
+            let poke = hub.server_gone(now, home.cell.id);
+            let is_forgotten = hub.pool(home.cell.id).is_none();
+            drop(hub);
+            if is_forgotten {
+                self.homes.write().remove(&home.cell.id);
+            }
+            poke
         };
         for cell in poke {
             let opens = cell.lock().poke(now);

@@ -148,7 +148,12 @@ pub enum Authentication<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mechanisms<'a>(&'a [u8]);
 
-impl Mechanisms<'_> {
+impl<'a> Mechanisms<'a> {
+    /// Their names.
+    pub fn names(self) -> impl Iterator<Item = &'a [u8]> {
+        self.0.split(|&b| b == 0).filter(|name| !name.is_empty())
+    }
+
     /// Whether the server offers this one.
     pub fn offers(self, mechanism: &str) -> bool {
         self.0.split(|&b| b == 0).any(|offered| offered == mechanism.as_bytes())

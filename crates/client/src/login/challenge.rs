@@ -7,8 +7,8 @@ use model::Refusal;
 use wire::encode;
 
 use super::{
-    Authenticated, AwaitAcceptance, AwaitMd5, AwaitPassword, AwaitSaslFirst, Evidence, Identity, Login, Next,
-    Requested,
+    Authenticated, AwaitAcceptance, AwaitMd5, AwaitPassword, AwaitSaslFirst, AwaitServer, Evidence, Identity,
+    Login, Next, Requested,
 };
 
 /// What is asked of a client. What it is compared with comes from here and nowhere else, so that nothing the
@@ -25,6 +25,8 @@ pub enum Challenge {
     Md5(Expected, [u8; 4]),
     /// SCRAM-SHA-256, and SCRAM-SHA-256-PLUS where the exchange was made with the connection's binding data.
     Scram(AwaitClientFirst),
+    /// Whatever the server asks for that the client logs in to.
+    Relay,
 }
 
 /// The secret a password is compared with.
@@ -110,6 +112,7 @@ impl AwaitChallenge {
         match challenge {
             Challenge::Pass => claim.proved(Evidence::None),
             Challenge::Refuse(refusal) => Next::Refuse(refusal),
+            Challenge::Relay => Next::Relayed(claim.requested, AwaitServer::new(claim.takes_long_keys)),
             Challenge::Plain(expected) => {
                 encode::auth_cleartext(out);
                 Next::Read(Login::Password(AwaitPassword::new(claim, expected)))

@@ -109,7 +109,7 @@ pub struct Carried {
     /// Each name once (in the case it came last in), in the order of their first mention. A name is one or more
     /// identifiers of ASCII letters, digits, `_` and `$` with dots between them.
     pub parameters: Vec<Parameter>,
-    /// For replication only: the text to be passed on as it is, in the server's startup message.
+    /// Where the server is the client's own: the text to be passed on as it is, in the server's startup message.
     pub options: Option<Box<[u8]>>,
 }
 
@@ -204,6 +204,11 @@ impl Requested {
         let options = self.options.as_ref().map_or(0, |options| options.0.len());
         let parameters = self.parameters.iter();
         options + parameters.map(|parameter| parameter.name.len() + parameter.value.len()).sum::<usize>()
+    }
+
+    /// All that was asked for, as it came: for the client's own login to a server.
+    pub fn verbatim(self) -> Carried {
+        Carried { parameters: self.parameters, options: self.options.map(|Options(text)| text) }
     }
 
     /// Judges what was asked for. To be called after the client has proved itself: a refusal tells what we

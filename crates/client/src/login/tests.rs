@@ -4,6 +4,7 @@ mod conversations;
 mod first_packets;
 mod hostile;
 mod parameters;
+mod relayed;
 
 use std::num::NonZeroU32;
 
@@ -105,6 +106,7 @@ impl Heard {
                     Evidence::Scram(_) => "in by keys".to_owned(),
                 }
             }
+            Next::Relayed(..) | Next::Answer(..) => "passed on".to_owned(),
             Next::Cancel { process_id, key } => format!("cancel {process_id} {}", key.escape_ascii()),
             Next::Refuse(refusal) => format!("refused {} {refusal}", refusal.sqlstate()),
             Next::Close(closed) => format!("{closed:?}"),

@@ -1,7 +1,7 @@
 //! Who is written to.
 
 use super::{Bench, PRIMARY, STANDBY};
-use crate::{Answer, Failure, Fate, Role, State, Wanted, What};
+use crate::{Answer, Balance, Failure, Fate, Limits, Role, State, Wanted, What};
 
 #[test]
 fn nobody_is_written_to_before_all_were_asked() {
@@ -119,4 +119,29 @@ fn a_longer_list_of_hosts_goes_on_from_what_was_known() {
     let _ = bench.says(0, PRIMARY);
     bench.check(0, Role::StalePrimary, State::Up);
     assert_eq!(bench.chosen(Wanted::Primary), None);
+}
+
+#[test]
+fn equals_need_no_common_history() {
+    let limits = Limits { is_independent: true, ..Limits::default() };
+    let mut bench = Bench::with(3, limits);
+    let other = Answer { system: 8, timeline: 5, started: 3, ..PRIMARY };
+    let _ = bench.says(0, PRIMARY);
+    // Nobody waits for the others.
+    assert_eq!(bench.chosen(Wanted::ReadWrite), Some(0));
+    let _ = bench.says(1, other);
+    let _ = bench.says(2, Answer { system: 9, ..STANDBY });
+    let chosen: Vec<_> =
+        (0..4).map(|_| bench.chosen_by(Wanted::ReadWrite, Balance::RoundRobin).unwrap()).collect();
+    assert!(chosen.contains(&0) && chosen.contains(&1) && !chosen.contains(&2), "{chosen:?}");
+    assert_eq!(bench.fate(1, Wanted::ReadWrite), Fate::Keep);
+    assert_eq!(bench.chosen(Wanted::Standby), Some(2));
+    bench.dies(0, Failure::Refused);
+    assert_eq!(bench.chosen(Wanted::ReadWrite), Some(1));
+    assert_eq!(bench.fate(1, Wanted::ReadWrite), Fate::Keep);
+    bench.dies(1, Failure::Silent);
+    assert_eq!(bench.chosen(Wanted::ReadWrite), None);
+    // One that comes back as another is no stranger.
+    let _ = bench.says(1, Answer { system: 10, timeline: 1, ..PRIMARY });
+    assert_eq!(bench.chosen(Wanted::ReadWrite), Some(1));
 }

@@ -7,7 +7,7 @@ use auth::scram::{AwaitClientFirst, Credential, Nonce, ScramVerifier};
 use auth::{LoginSecret, Password, StoredSecret};
 use client::login::{Challenge, Expected, Greeting, Login, Next, Policy, Transport, UnknownParameter};
 use model::Refusal;
-use server::login::{LoginOrder, Lookup, LookupStep, Methods, Step};
+use server::login::{LoginOrder, Lookup, LookupStep, Methods, RelayStep, Relayed, Step};
 use wire::startup::Version;
 
 use super::cuts;
@@ -23,7 +23,7 @@ fn verifier() -> &'static ScramVerifier {
 /// The first byte chooses the transport and the challenge.
 fn challenge(choice: u8) -> Challenge {
     let clear = || StoredSecret::parse(b"secret");
-    match choice % 8 {
+    match choice % 9 {
         0 => Challenge::Pass,
         1 => Challenge::Plain(Expected::stored(clear())),
         2 => Challenge::Plain(Expected::stored(StoredSecret::Scram(verifier().clone()))),
@@ -35,6 +35,7 @@ fn challenge(choice: u8) -> Challenge {
             Some(b"binding"),
             Nonce([0; 18]),
         )),
+        7 => Challenge::Relay,
         _ => Challenge::Scram(AwaitClientFirst::new(
             Credential::stored(verifier().clone()),
             None,
@@ -103,6 +104,15 @@ fn resolve(choice: u8, mut next: Next, out: &mut Vec<u8>) -> Result<Login, Strin
                 state.accepted(out).welcome(&Greeting::default(), 1, b"keyk", out);
                 return Err(format!("in with {carried:?}"));
             }
+            Next::Relayed(_, state) => state.said(PASSWORD_WANTED, true, out),
+            // Another server than ours would have other reasons.
+            Next::Answer(answer, state) if answer.message().len() % 2 == 0 => {
+                state.said(PASSWORD_WANTED, true, out)
+            }
+            Next::Answer(_, state) => {
+                state.let_in().accepted(out).welcome(&Greeting::default(), 1, b"keyk", out);
+                return Err("let in by its server".to_owned());
+            }
             Next::Cancel { process_id, key } => return Err(format!("cancel {process_id} {key:?}")),
             // Of no meaning is how much of the bytes was read by then.
             Next::Refuse(refusal) => return Err(refusal.to_string()),
@@ -110,6 +120,9 @@ fn resolve(choice: u8, mut next: Next, out: &mut Vec<u8>) -> Result<Login, Strin
         };
     }
 }
+
+/// AuthenticationCleartextPassword.
+const PASSWORD_WANTED: &[u8] = b"R\0\0\0\x08\0\0\0\x03";
 
 fn order() -> LoginOrder {
     LoginOrder {
@@ -126,6 +139,7 @@ fn order() -> LoginOrder {
 }
 
 pub(super) fn server(input: &[u8]) {
+    relayed(input);
     let mut out = Vec::new();
     let Ok(mut login) = server::login::begin(order(), &mut out) else { return };
     let mut at = 0;
@@ -141,6 +155,28 @@ pub(super) fn server(input: &[u8]) {
                 return;
             }
             Ok(Step::Done(_)) => return,
+            Err(fault) => return drop(format!("{fault:?}")),
+        };
+    }
+}
+
+/// The same messages, in a login that is a client's.
+fn relayed(input: &[u8]) {
+    let mut out = Vec::new();
+    let Ok(mut relayed) = Relayed::begin(order(), input.len() % 2 == 0, &mut out) else { return };
+    let mut at = 0;
+    while let Ok(Some((message, size))) = server::login::next_message(&input[at..]) {
+        at += size;
+        relayed = match relayed.handle(message) {
+            Ok(RelayStep::Next(next)) => next,
+            Ok(RelayStep::Put { message, is_question, mut next }) => {
+                assert!(message.len() <= size + 2, "no more is passed on than came");
+                if is_question && next.answered(b"p\0\0\0\x16SCRAM-SHA-256\0y,,n=").is_err() {
+                    return;
+                }
+                next
+            }
+            Ok(RelayStep::LetIn(_)) => return,
             Err(fault) => return drop(format!("{fault:?}")),
         };
     }

@@ -25,6 +25,7 @@ fn challenge(auth: &str, database: &str, user: &str) -> String {
         Challenge::Scram(_) => "scram",
         Challenge::Derive(_) => "derive",
         Challenge::Lookup(_) => "lookup",
+        Challenge::Relay => "relay",
     };
     name.to_owned()
 }
@@ -292,4 +293,54 @@ fn policy_is_shared_by_the_clients_of_one_user() {
     assert!(Arc::ptr_eq(&one, &two));
     assert_eq!((one.query_wait_timeout, one.query_timeout), (Duration::from_secs(7), Duration::from_secs(5)));
     assert_eq!(one.server_check_query.as_deref(), Some(""));
+}
+
+const OWN: &str = "[databases]\napp = host=h\nown = host=h pool_mode=passthrough\n\
+    mine = host=h client_user_suffix=@there server_user_suffix=@here\n[users]\nbob = pool_mode=passthrough\n";
+
+#[test]
+fn who_logs_in_to_a_server_is_asked_nothing_here() {
+    let mut bench = Bench::new(&format!("auth_type = scram-sha-256\n{OWN}"));
+    let mut asked = |database: &str, user: &str| match bench.identify(&facts(database, user)).challenge {
+        Challenge::Relay => "relay",
+        Challenge::Refuse(_) => "refuse",
+        _ => "proof",
+    };
+    assert_eq!(asked("own", "nobody we know"), "relay");
+    assert_eq!(asked("app", "bob"), "relay");
+    assert_eq!(asked("app", "ann"), "proof");
+    assert_eq!(asked("pgbouncer", "bob"), "proof");
+    assert_eq!(asked("nothing", "bob"), "proof");
+}
+
+#[test]
+fn pool_of_whom_no_server_knows_is_forgotten() {
+    let mut bench = Bench::new(&format!("auth_type = scram-sha-256\n{OWN}"));
+    let (id, cell) = bench.member("own", "stranger");
+    assert_eq!(bench.hub.leave(bench.now, id), Some(cell.id));
+    assert!(bench.hub.pool(cell.id).is_none());
+    // While its server is still being opened it stays, and goes with that.
+    let (id, cell) = bench.member("own", "stranger");
+    let _order = bench.hub.open_own_server(bench.now, cell.id).expect("no limit is reached");
+    assert_eq!(bench.hub.leave(bench.now, id), None);
+    let _ = bench.hub.server_gone(bench.now, cell.id);
+    assert!(bench.hub.pool(cell.id).is_none());
+    let (id, cell) = bench.member("own", "friend");
+    bench.hub.let_in(cell.id);
+    assert_eq!(bench.hub.leave(bench.now, id), None);
+    assert!(bench.hub.pool(cell.id).is_some());
+}
+
+#[test]
+fn suffixes_of_names_are_taken_off_and_put_on() {
+    let mut bench = Bench::new(&format!("auth_type = trust\n{OWN}"));
+    for name in ["ann@there", "ann"] {
+        assert!(matches!(bench.identify(&facts("mine", name)).challenge, Challenge::Pass), "{name}");
+        let (_, cell) = bench.member("mine", name);
+        assert_eq!(cell.key.user, "ann");
+        let order = bench.hub.open_server(bench.now, cell.id).expect("no limit is reached");
+        assert_eq!(order.user, "ann@here");
+    }
+    // Elsewhere it is a name as any other.
+    assert!(matches!(bench.identify(&facts("app", "ann@there")).challenge, Challenge::Refuse(_)));
 }

@@ -8,14 +8,26 @@ use super::deed::{Deed, Kinds, Pending};
 const TEXT_CHARS_MAX: usize = 64;
 
 /// For the first statement that would surely keep its server; nothing if none would.
-pub(crate) fn words(pending: &Pending, effects: &Effects<'_>) -> Option<String> {
-    let (number, reason) = pins(pending)?;
+pub(crate) fn words(pending: &Pending, effects: &Effects<'_>, servers_forget: bool) -> Option<String> {
+    let unread = || pending.find(unread_setting).filter(|_| servers_forget);
+    let (number, reason) = pins(pending).or_else(unread)?;
     let statement = effects.statements().nth(number)?;
     let text = String::from_utf8_lossy(statement.text);
     let cut: String =
         text.chars().take(TEXT_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let (what, _, instead) = Reason::says(reason);
-    Some(format!("{what} is not allowed here (session_state = refuse): {cut}; instead: {instead}"))
+    let setting = if servers_forget { "server_keeps_session = 0" } else { "session_state = refuse" };
+    Some(format!("{what} is not allowed here ({setting}): {cut}; instead: {instead}"))
+}
+
+/// A setting whose value only the server knows, that has it.
+fn unread_setting(deed: &Deed) -> Option<Reason> {
+    let is_unread = match deed {
+        Deed::Ask(_) => true,
+        Deed::Doubt(kinds) => *kinds == Kinds::SETTINGS,
+        _ => false,
+    };
+    is_unread.then_some(Reason::UnreadSetting)
 }
 
 /// The first that will surely keep its server, with the number of its statement.

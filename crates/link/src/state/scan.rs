@@ -185,7 +185,7 @@ impl Reading<'_> {
         if *name == *b"seed" {
             return push(Deed::Pin(Reason::Seed));
         }
-        if self.mode == StateMode::Pin {
+        if self.pins_setting(&name) {
             push(Deed::Pin(Reason::Setting));
         }
         push(match set.value {
@@ -217,7 +217,7 @@ impl Reading<'_> {
         if *name == *b"seed" {
             return push(Deed::Pin(Reason::Seed));
         }
-        if self.mode == StateMode::Pin {
+        if self.pins_setting(&name) {
             push(Deed::Pin(Reason::Setting));
         }
         let is_certain = set.is_certain && is_local == Some(false);
@@ -225,6 +225,11 @@ impl Reading<'_> {
             Some(value) => Deed::Set { name, value, written: false },
             None => Deed::Ask(name),
         });
+    }
+
+    /// Whether a setting keeps its server. Other poolers carry no more than what every server reports.
+    fn pins_setting(&self, name: &[u8]) -> bool {
+        self.mode == StateMode::Pin || (self.policy.servers_forget && !CARRIED_BY_OTHERS.contains(&name))
     }
 
     /// What an argument is, if that is known here.
@@ -275,6 +280,10 @@ fn transaction_deed(transaction: Transaction<'_>) -> Option<Deed> {
         Transaction::Release(name) => Deed::Release(name.to_vec().into()),
     })
 }
+
+/// Settings that a pooler between us and the server keeps for each of its clients, as PgBouncer does.
+const CARRIED_BY_OTHERS: [&[u8]; 5] =
+    [b"application_name", b"client_encoding", b"datestyle", b"standard_conforming_strings", b"timezone"];
 
 /// A setting's name as PostgreSQL compares it.
 fn setting(name: &Name<'_>) -> Box<[u8]> {

@@ -40,6 +40,8 @@ pub enum LoginFault {
     MethodNotAllowed(Method),
     /// The server asks for a method that we do not speak, by its number.
     MethodUnknown(u32),
+    /// A client that it asked would bind its proof to a TLS connection that does not reach the server.
+    BindingLost,
     /// The secret we have does not serve the method.
     NoSecret(Method),
     /// The server is ready, but in the middle of a transaction.
@@ -120,6 +122,10 @@ impl fmt::Display for LoginFault {
                 write!(f, "server asks for the authentication method {}, which is not allowed", method.name())
             }
             LoginFault::MethodUnknown(number) => write!(f, "unknown/unsupported auth method: {number}"),
+            LoginFault::BindingLost => f.write_str(
+                "SCRAM channel binding cannot pass between two TLS connections: use channel_binding=disable, or no TLS \
+                 to the server, or the server's own certificate for clients",
+            ),
             LoginFault::NoSecret(method) => {
                 write!(f, "server asks for the authentication method {}: no secret for it", method.name())
             }

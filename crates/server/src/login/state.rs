@@ -82,7 +82,7 @@ pub(super) struct Terms {
     pub(super) nonce: Nonce,
     connect_query: Option<Box<[u8]>>,
     parameter_bytes: usize,
-    bytes_left: usize,
+    pub(super) bytes_left: usize,
     result: LoggedIn,
 }
 
@@ -273,7 +273,7 @@ impl Terms {
         Ok(())
     }
 
-    fn negotiate(&mut self, message: Message<'_>) -> Result<(), LoginFault> {
+    pub(super) fn negotiate(&mut self, message: Message<'_>) -> Result<(), LoginFault> {
         let (version, _) =
             wire::server::negotiate_protocol_version(message.body).map_err(malformed(message))?;
         // PostgreSQL sends the whole version; the manual says the minor one.

@@ -138,6 +138,25 @@ table! {
     /// `/* howdah: standby */` sends to a standby, nor with `load_balance_hosts = disable`.
     primary_read_weight: u32 = Kind::Whole { min: 0, max: 65535 }, Some("0"), Reload, Built;
 
+    /// Off where a pooler in transaction mode stands in front of the servers (PgBouncer with `pool_mode = transaction`, a
+    /// managed service's): there each transaction may run on another server, and what is done to a session meets somebody
+    /// else. Then prepared statements are sent again in each batch, session state that PgBouncer does not carry is
+    /// refused, and nobody listens. Not with `pool_mode = session`.
+    server_keeps_session: bool = Kind::Flag, Some("1"), Reconnect, Built;
+
+    /// With several hosts and `target_session_attrs`: they are no cluster but equals with data of their own, such as the
+    /// nodes of Citus that answer any query. Each is judged alone, and all that are out of recovery are written to, as
+    /// `load_balance_hosts` and `host_weights` say. Not with `read_write_split` or `topology`.
+    independent_hosts: bool = Kind::Flag, Some("0"), Reconnect, Built;
+
+    /// Added to the user's name for the login to the servers of this database, unless the name ends so already:
+    /// `server_user_suffix=@myserver` where a service wants `user@myserver`. Not to the name in `user`.
+    server_user_suffix: Option<String> = Kind::Text, None, Reconnect, Built;
+
+    /// Taken off the names of clients of this database that end so, before anything is looked up for them: who comes as
+    /// `ann@myserver` is `ann`.
+    client_user_suffix: Option<String> = Kind::Text, None, Reload, Built;
+
     /// SQL to run on each new server connection before its first use. An error in it is logged and nothing
     /// else.
     connect_query: Option<String> = Kind::Text, None, Reconnect, Built;

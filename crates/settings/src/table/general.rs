@@ -51,7 +51,9 @@ table! {
     group "Pools and limits";
 
     /// When a server goes back to its pool: when the client leaves (`session`), when the transaction ends
-    /// (`transaction`), or after each statement (`statement`, which refuses longer transactions).
+    /// (`transaction`), or after each statement (`statement`, which refuses longer transactions). With `passthrough`
+    /// each client has a server connection of its own, and it is the server that lets it in: the login is passed on
+    /// as it comes. Of our own rules those hold that reject, or want TLS or a certificate. Not for entries with `user`.
     pool_mode: PoolMode = POOL_MODE, Some("session"), Reload, Built;
 
     /// Client connections in all; the console is not counted.

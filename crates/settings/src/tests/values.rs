@@ -231,7 +231,7 @@ fn set_tells_what_is_allowed() {
     );
     assert_eq!(
         problem("pool_mode", "sesion"),
-        "SET: pool_mode: value not allowed; allowed: one of session, transaction, statement; did you mean session?"
+        "SET: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough; did you mean session?"
     );
 }
 

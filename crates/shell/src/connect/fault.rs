@@ -26,6 +26,8 @@ pub enum Stage {
 pub enum ConnectError {
     /// The server sends more than it may before it is asked.
     BytesAfterLogin,
+    /// The client that was to log in is gone.
+    ClientGone,
     /// The server closed the connection.
     Closed(Stage),
     /// The name has no address.
@@ -75,6 +77,7 @@ impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConnectError::BytesAfterLogin => f.write_str("server sends unasked after its login"),
+            ConnectError::ClientGone => f.write_str("the client left before it was let in"),
             ConnectError::Closed(stage) => {
                 write!(f, "server conn crashed? (closed during {})", stage.words())
             }

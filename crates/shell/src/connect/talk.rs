@@ -142,7 +142,7 @@ impl Received {
         &self.bytes[self.start..]
     }
 
-    fn next(&self) -> Result<Option<(Message<'_>, usize)>, login::LoginFault> {
+    pub(super) fn next(&self) -> Result<Option<(Message<'_>, usize)>, login::LoginFault> {
         login::next_message(self.bytes())
     }
 
@@ -150,7 +150,7 @@ impl Received {
         self.start += size;
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.start == self.bytes.len()
     }
 

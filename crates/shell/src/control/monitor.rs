@@ -88,6 +88,7 @@ fn failure(error: &ProbeError) -> Failure {
             ConnectError::Unreachable(..) => Failure::Refused,
             ConnectError::Closed(_) | ConnectError::Io(..) => Failure::Lost,
             ConnectError::BytesAfterLogin
+            | ConnectError::ClientGone
             | ConnectError::Login(LoginError::Fault(_) | LoginError::Failed(_))
             | ConnectError::RoleDiffers(_)
             | ConnectError::TlsBadAnswer(_)

@@ -84,42 +84,14 @@ impl Control {
         &self,
         home: &Home,
         order: &OpenOrder,
-        extra: Option<Extra>,
+        extra: Option<&Extra>,
     ) -> Result<Opened, ConnectError> {
-        let settings = self.shared.settings();
-        let tls = (*self.shared.server_tls.load()).clone();
-        let mut connect = ConnectOrder {
-            host: Host::Unix(settings.general.unix_socket_dir.clone()),
-            port: 0,
-            database: order.dbname.clone(),
-            user: order.user.clone(),
-            secret: order.secret.clone(),
-            parameters: startup_parameters(order, extra.as_ref()),
-            replication: extra.as_ref().and_then(|extra| replication(extra.replication)),
-            version: Version::V3_0,
-            tls,
-            tcp: tcp_options(&settings),
-            allowed: methods(&order.allowed),
-            in_recovery: self.role_of(home, order),
-            connect_query: order.connect_query.as_ref().map(|query| query.as_bytes().into()),
-            timeout: order.connect_timeout,
-        };
+        let mut connect = self.connect_order(home, order, extra);
         let mut last = None;
         for (place, hub::Place { host, port }) in order.places.iter().enumerate() {
             (connect.host, connect.port) = (host.clone(), *port);
             match connect::connect(&connect, &self.context).await {
-                Ok(connected) => {
-                    if place > 0 {
-                        self.shared.hub.lock().reached_host(home.cell.id, place);
-                    }
-                    let target = Target {
-                        remote: connected.remote.clone(),
-                        host: connect.host,
-                        tls: if connected.tls.is_some() { connect.tls } else { ServerTls::DISABLED },
-                        tcp: connect.tcp,
-                    };
-                    return Ok(Opened { connected, target, node: order.node });
-                }
+                Ok(connected) => return Ok(self.reached(home, order, place, connect, connected)),
                 Err(error) => {
                     tracing::warn!("{:?}: {host}: {error}", home.cell);
                     last = Some(error);
@@ -127,6 +99,54 @@ impl Control {
             }
         }
         Err(last.unwrap_or(ConnectError::TlsRefused))
+    }
+
+    /// All about a connection but where it goes.
+    pub(super) fn connect_order(
+        &self,
+        home: &Home,
+        order: &OpenOrder,
+        extra: Option<&Extra>,
+    ) -> ConnectOrder {
+        let settings = self.shared.settings();
+        let tls = (*self.shared.server_tls.load()).clone();
+        ConnectOrder {
+            host: Host::Unix(settings.general.unix_socket_dir.clone()),
+            port: 0,
+            database: order.dbname.clone(),
+            user: order.user.clone(),
+            secret: order.secret.clone(),
+            parameters: startup_parameters(order, extra),
+            replication: extra.and_then(|extra| replication(extra.replication)),
+            version: Version::V3_0,
+            tls,
+            tcp: tcp_options(&settings),
+            allowed: methods(&order.allowed),
+            in_recovery: self.role_of(home, order),
+            connect_query: order.connect_query.as_ref().map(|query| query.as_bytes().into()),
+            timeout: order.connect_timeout,
+        }
+    }
+
+    /// One of the hosts was connected to.
+    pub(super) fn reached(
+        &self,
+        home: &Home,
+        order: &OpenOrder,
+        place: usize,
+        way: ConnectOrder,
+        connected: Connected,
+    ) -> Opened {
+        if place > 0 {
+            self.shared.hub.lock().reached_host(home.cell.id, place);
+        }
+        let target = Target {
+            remote: connected.remote.clone(),
+            host: way.host,
+            tls: if connected.tls.is_some() { way.tls } else { ServerTls::DISABLED },
+            tcp: way.tcp,
+        };
+        Opened { connected, target, node: order.node }
     }
 
     /// The role that a new server must have, where the entry wants one.
@@ -278,7 +298,7 @@ impl Control {
         self.hear_failure(node, error);
     }
 
-    fn hear_failure(&self, node: Option<NodeRef>, error: &ConnectError) {
+    pub(super) fn hear_failure(&self, node: Option<NodeRef>, error: &ConnectError) {
         if let Some(at) = node {
             let sign = match error {
                 ConnectError::RoleDiffers(_) => Sign::RoleDiffers,

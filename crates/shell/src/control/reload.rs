@@ -84,7 +84,7 @@ impl Control {
             let policy = shared.hub.lock().policy(home.cell.id, &who.user);
             if let Some(policy) = policy {
                 let terms = match who.replication {
-                    "none" => home.receptions.terms(&policy),
+                    "none" if !who.is_passthrough => home.receptions.terms(&policy),
                     _ => Arc::new(link_policy(&policy, true)),
                 };
                 shared.post(&client, Letter::Terms(terms));

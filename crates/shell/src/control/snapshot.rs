@@ -138,6 +138,8 @@ impl Control {
         let mut socket = self.client_socket(now, session, &core);
         match &core.phase {
             Phase::Closed => return None,
+            // It has a place in its pool, and waits for a server or the server's yes.
+            Phase::Entering(entering) if entering.relay.is_some() => state = ClientState::Waiting,
             Phase::Entering(_) => state = ClientState::Login,
             Phase::Admin(_) => {}
             Phase::Steady(steady) => {

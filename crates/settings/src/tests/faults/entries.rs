@@ -86,7 +86,7 @@ const SECTION_IS_WRONG: &[(&str, &str)] = &[
     ),
     (
         "[pgbouncer] pool_mode = x [users]",
-        "1:25: pool_mode: value not allowed; allowed: one of session, transaction, statement",
+        "1:25: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough",
     ),
     (
         "[pgbouncer] [user] x",
@@ -170,7 +170,7 @@ const ENTRY_OF_DATABASES_IS_WRONG: &[(&str, &str)] = &[
     ),
     (
         "a = pool_mode=sesion",
-        "3:15: a: pool_mode: value not allowed; allowed: one of session, transaction, statement; did you mean session?",
+        "3:15: a: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough; did you mean session?",
     ),
     (
         "a = pool_size=ten",
@@ -277,7 +277,7 @@ const ENTRY_OF_USERS_OR_PEERS_IS_WRONG: &[(&str, &str)] = &[
     ),
     (
         "[users]\nu = pool_mode=none",
-        "3:15: u: pool_mode: value not allowed; allowed: one of session, transaction, statement",
+        "3:15: u: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough",
     ),
     (
         "[users]\nu = query_timeout=5s",

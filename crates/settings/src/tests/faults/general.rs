@@ -66,13 +66,16 @@ fn value_of_general_is_not_allowed() {
 const VALUE_OF_GENERAL_IS_NOT_ALLOWED: &[(&str, &str)] = &[
     (
         "pool_mode = trnsaction",
-        "2:13: pool_mode: value not allowed; allowed: one of session, transaction, statement; did you mean transaction?",
+        "2:13: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough; did you mean transaction?",
     ),
     (
         "pool_mode = trans action",
-        "2:13: pool_mode: value not allowed; allowed: one of session, transaction, statement; did you mean transaction?",
+        "2:13: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough; did you mean transaction?",
     ),
-    ("pool_mode =", "2:12: pool_mode: value not allowed; allowed: one of session, transaction, statement"),
+    (
+        "pool_mode =",
+        "2:12: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough",
+    ),
     (
         "auth_type = scram-sha256",
         "2:13: auth_type: value not allowed; allowed: one of any…; did you mean scram-sha-256?",
@@ -215,6 +218,6 @@ const VALUE_OF_GENERAL_IS_NOT_ALLOWED: &[(&str, &str)] = &[
     ),
     (
         "pool_mode = séssion",
-        "2:13: pool_mode: value not allowed; allowed: one of session, transaction, statement; did you mean session?",
+        "2:13: pool_mode: value not allowed; allowed: one of session, transaction, statement, passthrough; did you mean session?",
     ),
 ];
