@@ -71,8 +71,8 @@ fn unnamed_statements_are_no_other_clients() {
          S 1 Z(I)
          < 1 Z(I)
          free
-         C B() E S
-         > P(,x) B() E S
+         C B E S
+         > P(,x) B E S
          S 1 2 C(SELECT 1) Z(I)
          < 2 C(SELECT 1) Z(I)
          free",

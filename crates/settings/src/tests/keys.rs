@@ -130,15 +130,18 @@ fn every_key_of_databases_is_read() {
         query_wait_timeout=7 session_state=off max_pinned=3 target_session_attrs=primary monitor_user=m \
         monitor_dbname=x failover_timeout=8 max_replica_lag_bytes=9 max_replica_lag=10 \
         read_write_split=intent consistency=bounded(250) \
-        host_weights=1,2,3,4,0 host_zones=a,a,b,b,c primary_read_weight=4";
+        host_weights=1,2,3,4,0 host_zones=a,a,b,b,c server_keeps_session=0 server_user_suffix=@s \
+        client_user_suffix=@c primary_read_weight=4";
     let settings = good(&format!("[pgbouncer]\n[databases]\nd = {good_values}\n"));
     let set = settings.databases["d"].clone();
     let unset = crate::Database::default();
-    // In place of host.
-    for key in DATABASE.iter().filter(|key| key.spec.name != "topology") {
+    // In place of host, and in place of a split.
+    for key in DATABASE.iter().filter(|key| !["topology", "independent_hosts"].contains(&key.spec.name)) {
         assert!(!(key.same)(&set, &unset), "{}", key.spec.name);
     }
-    assert_eq!(DATABASE.len(), 36);
+    let equals = "host=a,b target_session_attrs=any user=u independent_hosts=1";
+    assert!(good(&format!("[pgbouncer]\n[databases]\nd = {equals}\n")).databases["d"].independent_hosts);
+    assert_eq!(DATABASE.len(), 40);
 }
 
 #[test]
