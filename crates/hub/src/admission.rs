@@ -108,7 +108,7 @@ impl<C: Clone, S: Clone> Hub<C, S> {
     pub fn leave(&mut self, now: Moment, client: ClientId) -> Option<model::PoolId> {
         let pool = self.clients.remove(client).and_then(|resident| self.part(now, &resident))?;
         self.drop_pool_if_over(pool);
-        self.pools.get(&pool).is_none().then_some(pool)
+        (!self.pools.contains_key(&pool)).then_some(pool)
     }
 
     fn part(&mut self, now: Moment, resident: &crate::residents::Resident<C>) -> Option<model::PoolId> {

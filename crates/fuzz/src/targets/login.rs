@@ -106,7 +106,7 @@ fn resolve(choice: u8, mut next: Next, out: &mut Vec<u8>) -> Result<Login, Strin
             }
             Next::Relayed(_, state) => state.said(PASSWORD_WANTED, true, out),
             // Another server than ours would have other reasons.
-            Next::Answer(answer, state) if answer.message().len() % 2 == 0 => {
+            Next::Answer(answer, state) if answer.message().len().is_multiple_of(2) => {
                 state.said(PASSWORD_WANTED, true, out)
             }
             Next::Answer(_, state) => {
@@ -163,7 +163,7 @@ pub(super) fn server(input: &[u8]) {
 /// The same messages, in a login that is a client's.
 fn relayed(input: &[u8]) {
     let mut out = Vec::new();
-    let Ok(mut relayed) = Relayed::begin(order(), input.len() % 2 == 0, &mut out) else { return };
+    let Ok(mut relayed) = Relayed::begin(order(), input.len().is_multiple_of(2), &mut out) else { return };
     let mut at = 0;
     while let Ok(Some((message, size))) = server::login::next_message(&input[at..]) {
         at += size;
