@@ -14,8 +14,8 @@ use std::time::Duration;
 use stage::{LIMIT, bare, refused};
 use testkit::message::{self, bind, execute, parse, query, sync};
 use testkit::{
-    Howdah, HowdahOptions, Login, Pgbench, Postgres, PostgresOptions, Raw, Signal, StopMode, TempDir,
-    Version, cell, eventually, eventually_shown, free_port, os,
+    Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, Signal, StopMode, TempDir, Version, cell,
+    eventually, eventually_shown, free_port, os,
 };
 
 const USER: &str = "postgres";
@@ -71,7 +71,8 @@ fn launch(mut command: Command, port: u16, directory: TempDir) -> Other {
     command.stdin(Stdio::null()).stdout(log.try_clone().expect("an open file")).stderr(log);
     let process = os::spawn(command, Signal::Kill).expect("it can be started");
     let other = Other { process, port, _directory: directory };
-    eventually(LIMIT, || Raw::try_login(port, &Login::new(USER, "db")).is_ok());
+    let listens = || Raw::try_connect(&port.into()).is_ok();
+    eventually(LIMIT, || listens() && Raw::try_login(port, &Login::new(USER, "db")).is_ok());
     other
 }
 
@@ -195,24 +196,6 @@ fn behind_a_transaction_pooler_nobody_meets_what_others_left() {
     assert!(message::is_canceled(&victim.answers(1), 'I'));
 }
 
-fn run_pgbench(server: &Postgres, howdah: &Howdah) {
-    let bench = |database: &str| Pgbench::new(server, howdah.port(), USER, database);
-    bench("db").fill(1);
-    for protocol in ["simple", "extended", "prepared"] {
-        let run = bench("db").argument("--client=12").argument("--jobs=2").argument("--transactions=40");
-        let report = run.argument("--no-vacuum").argument(&format!("--protocol={protocol}")).run();
-        assert!(report.success && report.transactions == 480, "{protocol}: {report:?}");
-    }
-}
-
-#[test]
-fn pgbench_in_all_protocols_through_a_transaction_pooler() {
-    let server = server();
-    let Some(bouncer) = pgbouncer(&server, "transaction") else { return };
-    let howdah = pooler(&bouncer, "server_keeps_session=0").setting("pool_mode", "transaction").start();
-    run_pgbench(&server, &howdah);
-}
-
 #[test]
 fn a_session_pooler_is_like_a_server() {
     let server = server();
@@ -223,7 +206,9 @@ fn a_session_pooler_is_like_a_server() {
     let mut other = client(&howdah);
     assert_eq!(other.value("show work_mem"), "4MB");
     assert_eq!(raw.value("show work_mem"), "1234kB");
-    run_pgbench(&server, &howdah);
+    assert_eq!(raw.ask(message::all(&[parse("s", "select 'mine'", &[]), sync()])), "1 ZI");
+    assert_eq!(other.ask(message::all(&[parse("s", "select 'other'", &[]), sync()])), "1 ZI");
+    assert_eq!((bound(&mut raw, "s"), bound(&mut other, "s")), ("mine".into(), "other".into()));
 }
 
 #[test]
@@ -247,7 +232,9 @@ fn pgpool_is_like_a_server() {
     let mut other = client(&howdah);
     assert_eq!(other.value("show work_mem"), "4MB");
     assert_eq!(raw.value("show work_mem"), "1234kB");
-    run_pgbench(&server, &howdah);
+    assert_eq!(raw.ask(message::all(&[parse("s", "select 'mine'", &[]), sync()])), "1 ZI");
+    assert_eq!(other.ask(message::all(&[parse("s", "select 'other'", &[]), sync()])), "1 ZI");
+    assert_eq!((bound(&mut raw, "s"), bound(&mut other, "s")), ("mine".into(), "other".into()));
     let howdah = pooler(&pgpool, "pool_mode=passthrough").start();
     assert_eq!(client(&howdah).value("select 1"), "1");
 }

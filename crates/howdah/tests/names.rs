@@ -55,7 +55,7 @@ fn a_name_with_an_at_is_a_name() {
     assert_eq!(howdah.login(&bob).value("select session_user"), NAME);
     assert_eq!(refused(&howdah, &Login::new("bob", "db").password(PASSWORD)).sqlstate, "28000");
     assert_eq!(howdah.admin_value("SHOW POOLS", &[("database", "db")], "user"), NAME);
-    assert_eq!(howdah.admin_value("SHOW USERS", &[("name", NAME)], "pool_size"), "1");
+    assert_eq!(howdah.admin_value("SHOW USERS", &[("name", NAME)], "pool_size").trim(), "1");
     let mut victim = howdah.login(&login("db"));
     victim.send(query("select pg_sleep(100)"));
     let running =
