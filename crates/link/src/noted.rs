@@ -203,7 +203,13 @@ impl Pair<'_> {
         Noted::Deeds
     }
 
-    fn pending(&self, effects: &Effects<'_>, values: &[u8], hears: Hears<'_>, names: &Names) -> Pending {
+    pub(crate) fn pending(
+        &self,
+        effects: &Effects<'_>,
+        values: &[u8],
+        hears: Hears<'_>,
+        names: &Names,
+    ) -> Pending {
         let texts = self.state.as_ref().map_or(&[][..], |state| &state.texts);
         let reading = Reading {
             mode: self.policy.state,
@@ -391,11 +397,7 @@ impl Pair<'_> {
         let values = &message.body[head.size()..];
         let names = Names::making(made);
         if policy.state == StateMode::Refuse
-            && let Some(words) = refusal::words(
-                &self.pending(&effects, values, Hears::Any, &names),
-                &effects,
-                policy.servers_forget,
-            )
+            && let Some(words) = self.refused(&effects, values, &names)
             && !self.misuses_names(&effects)
         {
             self.client.push_misused(words.as_bytes());

@@ -3,9 +3,20 @@
 use sql::state::{Effects, Reason};
 
 use super::deed::{Deed, Kinds, Pending};
+use crate::by_sql::Names;
+use crate::channels::Hears;
+use crate::from_client::Pair;
 
 /// So much of a statement is repeated, in characters.
 const TEXT_CHARS_MAX: usize = 64;
+
+impl Pair<'_> {
+    /// What is said of a portal that may not be run.
+    pub(crate) fn refused(&self, effects: &Effects<'_>, values: &[u8], names: &Names) -> Option<String> {
+        let pending = self.pending(effects, values, Hears::Any, names);
+        words(&pending, effects, self.policy.servers_forget)
+    }
+}
 
 /// For the first statement that would surely keep its server; nothing if none would.
 pub(crate) fn words(pending: &Pending, effects: &Effects<'_>, servers_forget: bool) -> Option<String> {
