@@ -20,6 +20,7 @@ use crate::policy::Policy;
 use crate::prepared::Found;
 use crate::progress::{Progress, Then};
 use crate::state::State;
+use crate::state::deed::{Deed, Kinds, Pending};
 
 /// Messages up to this size, in bytes, are forwarded only when whole.
 const WHOLE_BYTES_MAX: u64 = 16 << 10;
@@ -147,6 +148,29 @@ impl Link {
                 _ => return Progress { consumed: at, then: Then::Read },
             }
         }
+    }
+}
+
+/// Functions of large objects, which drivers call by their numbers; what they open ends with the transaction.
+const LARGE_OBJECT_FUNCTIONS: [u32; 13] =
+    [715, 764, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171];
+
+impl Pair<'_> {
+    /// A function called by its number.
+    pub(crate) fn call(&mut self, message: Message<'_>) -> Step {
+        let mut entry = Entry::client(Owed::FunctionCall);
+        let number = message.body.first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
+        let is_known = LARGE_OBJECT_FUNCTIONS.contains(&number);
+        let is_asked = self.policy.scans() && !self.policy.servers_forget;
+        if is_asked && !is_known && !self.server.ledger.is_skipping() {
+            let mut pending = Pending::default();
+            pending.push(0, Deed::Doubt(Kinds::ALL));
+            self.state.get_or_insert_default().pending.push_back(pending);
+            entry.marks.state = true;
+        }
+        self.server.ledger.push(entry);
+        self.forward(message, 0);
+        Step::Done
     }
 }
 

@@ -58,10 +58,6 @@ const KEPT_MAX: usize = 256;
 /// So many databases are named in one go: a string of statements makes or drops none.
 const DATABASES_MAX: usize = 4;
 
-/// Functions of large objects, which drivers call by their numbers; what they open ends with the transaction.
-const LARGE_OBJECT_FUNCTIONS: [u32; 13] =
-    [715, 764, 952, 953, 954, 955, 956, 957, 958, 964, 1004, 3170, 3171];
-
 impl Pair<'_> {
     /// Whether statements are looked at. Of a client that has its server for itself only those that reset may matter,
     /// and only where it logged in with settings of its own.
@@ -447,23 +443,6 @@ impl Pair<'_> {
                 Noted::Asks => return Step::Pin,
                 Noted::Awaited => return Step::Wait,
             }
-        }
-        self.server.ledger.push(entry);
-        self.forward(message, 0);
-        Step::Done
-    }
-
-    /// A function called by its number.
-    pub(crate) fn call(&mut self, message: Message<'_>) -> Step {
-        let mut entry = Entry::client(Owed::FunctionCall);
-        let number = message.body.first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
-        let is_known = LARGE_OBJECT_FUNCTIONS.contains(&number);
-        let is_asked = self.policy.scans() && !self.policy.servers_forget;
-        if is_asked && !is_known && !self.server.ledger.is_skipping() {
-            let mut pending = Pending::default();
-            pending.push(0, Deed::Doubt(Kinds::ALL));
-            self.state.get_or_insert_default().pending.push_back(pending);
-            entry.marks.state = true;
         }
         self.server.ledger.push(entry);
         self.forward(message, 0);
