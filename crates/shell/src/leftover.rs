@@ -7,15 +7,21 @@ use std::ops::Deref;
 
 /// What is left over.
 #[derive(Default)]
-#[expect(clippy::box_collection, reason = "see above")]
-pub struct Leftover(Option<Box<Vec<u8>>>);
+pub struct Leftover(Option<Box<Rest>>);
+
+#[derive(Default)]
+struct Rest {
+    bytes: Vec<u8>,
+    /// So many of them have gone: a socket that takes a little at a time moves no bytes in here.
+    gone: usize,
+}
 
 impl Deref for Leftover {
     type Target = [u8];
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.0.as_ref().map_or(&[], |bytes| bytes)
+        self.0.as_ref().map_or(&[], |rest| &rest.bytes[rest.gone..])
     }
 }
 
@@ -28,14 +34,17 @@ impl Leftover {
     /// More, behind the rest.
     pub fn push(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
-            self.0.get_or_insert_default().extend_from_slice(bytes);
+            let rest = self.0.get_or_insert_default();
+            drop(rest.bytes.drain(..rest.gone));
+            rest.gone = 0;
+            rest.bytes.extend_from_slice(bytes);
         }
     }
 
     /// The first bytes are taken.
     pub fn consume(&mut self, count: usize) {
         match &mut self.0 {
-            Some(bytes) if count < bytes.len() => drop(bytes.drain(..count)),
+            Some(rest) if rest.gone + count < rest.bytes.len() => rest.gone += count,
             _ => self.0 = None,
         }
     }
@@ -94,6 +103,9 @@ mod tests {
         assert_eq!(*left, *b"one two");
         left.consume(4);
         assert_eq!(*left, *b"two");
+        left.push(b", three");
+        assert_eq!(*left, *b"two, three");
+        left.consume(7);
         left.consume(3);
         assert!(left.is_empty() && left.0.is_none());
     }
