@@ -144,6 +144,11 @@ impl<C: Clone, S: Clone> Pool<C, S> {
         self.seize(slot, State::Active)
     }
 
+    /// Whether the pool has given a server up that somebody has in hand: it is to be closed, and not cleaned first.
+    pub fn has_given_up(&self, slot: Slot) -> bool {
+        self.slots.find(slot).is_none_or(|index| self.slots.at(index).state() == State::Closing)
+    }
+
     /// Bytes came from an idle server. If true, the caller has it now, to read, check and release or close it. If
     /// false, it is no longer idle: whoever has it will see the bytes.
     pub fn take_idle(&mut self, slot: Slot) -> bool {

@@ -22,7 +22,14 @@ pub fn left(worker: &mut Worker, moored: &Arc<Moored>, mut conn: Conn) {
         Fate::Clean => crate::lease::give_back(worker, moored, conn),
         Fate::Close => close(worker, moored, conn),
         Fate::Cleaning => {
-            moored.home.pool().detach(moored.slot);
+            let is_given_up = {
+                let mut pool = moored.home.pool();
+                pool.detach(moored.slot);
+                pool.has_given_up(moored.slot)
+            };
+            if is_given_up {
+                return close_because(worker, moored, conn, "given up while a client had it");
+            }
             conn.side.stream.send_now(&worker.out.to_server, &[]);
             keep(worker, moored, conn);
         }

@@ -288,6 +288,9 @@ impl World {
             Fate::Cleaning => {
                 let slot = self.moored[moored as usize].slot;
                 self.homes[home].pool.detach(slot);
+                if self.homes[home].pool.has_given_up(slot) {
+                    return self.close_conn(moored, conn);
+                }
                 conn.side.stream.send(&mut self.net, &self.out.to_server, &[]);
                 self.keep(moored, conn);
             }

@@ -71,8 +71,10 @@ fn kill_ends_everything() {
     assert!(bench.pool.detach(grants[1].slot));
     assert_eq!(bench.release(grants[2].slot), After::Idle);
     assert!(bench.pool.cancel_sent(grants[0].slot));
+    assert!(grants.iter().all(|grant| !bench.pool.has_given_up(grant.slot)));
     let killed = bench.pool.kill();
     assert_eq!((killed.servers.len(), killed.clients.len()), (3, 0));
+    assert!(grants.iter().all(|grant| bench.pool.has_given_up(grant.slot)), "nobody cleans it first");
     bench.pool.assert_consistent(bench.now);
     assert_eq!(bench.release(grants[0].slot), After::Close, "its worker learns of it");
     for grant in &grants {
