@@ -216,6 +216,8 @@ fn who_waits_to_keep_a_server_can_be_canceled_and_goes_on() {
     let howdah = limited(name, "4", "1");
     let mut first = keeper(&howdah, name, 1);
     let mut second = howdah.session(name, name);
+    // Now there is a server for it: whoever waits from here on waits to keep one.
+    second.sql("select 1");
     second.send(query(LOCK));
     wait_for_pool(&howdah, name, &[("cl_waiting", "1")]);
     second.cancel();
