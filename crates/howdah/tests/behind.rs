@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use stage::{LIMIT, bare, refused};
 use testkit::message::{self, bind, execute, parse, query, sync};
+use testkit::postgres::as_server_user;
+use testkit::wait::holds_within;
 use testkit::{
     Howdah, HowdahOptions, Login, Postgres, PostgresOptions, Raw, Signal, StopMode, TempDir, Version, cell,
     eventually, eventually_shown, free_port, os,
@@ -24,9 +26,11 @@ fn server() -> Postgres {
     PostgresOptions::new(Version::V15).start()
 }
 
-/// Another pooler; killed when it is dropped.
+/// Another pooler; ended when it is dropped.
 struct Other {
     process: Child,
+    /// Ends it at once, and its children before itself.
+    end: Signal,
     port: u16,
     _directory: TempDir,
 }
@@ -34,8 +38,11 @@ struct Other {
 impl Drop for Other {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = os::send_signal(self.process.id(), self.end);
+        if !holds_within(LIMIT, || !matches!(self.process.try_wait(), Ok(None))) {
+            let _ = self.process.kill();
+            let _ = self.process.wait();
+        }
     }
 }
 
@@ -48,16 +55,6 @@ fn program(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Neither of them runs as root.
-fn as_nobody_special(program: &Path) -> Command {
-    if !os::is_root() {
-        return Command::new(program);
-    }
-    let mut command = Command::new("runuser");
-    command.args(["-u", "postgres", "--"]).arg(program);
-    command
-}
-
 fn directory() -> TempDir {
     let directory = TempDir::new();
     let open = std::fs::Permissions::from_mode(0o777);
@@ -66,11 +63,11 @@ fn directory() -> TempDir {
 }
 
 #[track_caller]
-fn launch(mut command: Command, port: u16, directory: TempDir) -> Other {
+fn launch(mut command: Command, end: Signal, port: u16, directory: TempDir) -> Other {
     let log = std::fs::File::create(directory.join("log")).expect("own directory");
     command.stdin(Stdio::null()).stdout(log.try_clone().expect("an open file")).stderr(log);
-    let process = os::spawn(command, Signal::Kill).expect("it can be started");
-    let other = Other { process, port, _directory: directory };
+    let process = os::spawn(command, end).expect("it can be started");
+    let other = Other { process, end, port, _directory: directory };
     let listens = || Raw::try_connect(&port.into()).is_ok();
     eventually(LIMIT, || listens() && Raw::try_login(port, &Login::new(USER, "db")).is_ok());
     other
@@ -91,9 +88,10 @@ fn pgbouncer(server: &Postgres, mode: &str) -> Option<Other> {
         users.display(),
     );
     let ini = directory.write("pgbouncer.ini", text);
-    let mut command = as_nobody_special(&program);
+    // Neither of them runs as root.
+    let mut command = as_server_user(&program);
     command.arg(ini);
-    Some(launch(command, port, directory))
+    Some(launch(command, Signal::Terminate, port, directory))
 }
 
 fn pgpool(server: &Postgres) -> Option<Other> {
@@ -110,10 +108,10 @@ fn pgpool(server: &Postgres) -> Option<Other> {
         server.port(),
     );
     let conf = directory.write("pgpool.conf", text);
-    let mut command = as_nobody_special(&program);
+    let mut command = as_server_user(&program);
     command.args(["-n", "-f"]).arg(conf);
     server.create_database("db", USER);
-    Some(launch(command, port, directory))
+    Some(launch(command, Signal::Quit, port, directory))
 }
 
 fn pooler(other: &Other, keys: &str) -> HowdahOptions {
@@ -237,6 +235,10 @@ fn pgpool_is_like_a_server() {
     assert_eq!((bound(&mut raw, "s"), bound(&mut other, "s")), ("mine".into(), "other".into()));
     let howdah = pooler(&pgpool, "pool_mode=passthrough").start();
     assert_eq!(client(&howdah).value("select 1"), "1");
+    // A child that is left behind would hold the port, and a core.
+    let port = pgpool.port;
+    drop(pgpool);
+    assert!(Raw::try_connect(&port.into()).is_err());
 }
 
 fn hosts(servers: &[&Postgres]) -> String {

@@ -470,7 +470,8 @@ pub(crate) fn server_user() -> Option<User> {
     })
 }
 
-pub(crate) fn as_server_user(program: &Path) -> Command {
+/// A program, as the user that servers run as.
+pub fn as_server_user(program: &Path) -> Command {
     let mut command = Command::new(program);
     if let Some(user) = server_user() {
         command.uid(user.uid).gid(user.gid);
